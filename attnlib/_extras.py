@@ -11,7 +11,7 @@ LIBRARIES = {  # of each extra, as in pyproject.toml, with the names that Python
     "hf": ("safetensors", "tokenizers", "ml_dtypes"),
     "checks": ("matplotlib", "cycler", "tqdm"),
 }
-# The extra that is named for a library: the first that has it.
+# The extra that an error message suggests for a library: the first of those that install it.
 EXTRAS = {library: extra for extra, libraries in reversed(LIBRARIES.items()) for library in libraries}
 
 

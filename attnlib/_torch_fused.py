@@ -28,8 +28,8 @@ def can_fuse(key: Tensor, spec: AttentionSpec) -> bool:
     """Tell whether torch's kernel computes what is needed.
 
     It has no softcap, and returns neither weights nor log-sums. Without any keys, in half precision on a CPU, it
-    returns uninitialized memory. It has no derivatives in forward mode. (The fast path does not ask:
-    there, torch raises an error, and the fast path declines.)
+    returns uninitialized memory. It has no derivatives in forward mode. (``_torch_fast_path.sdpa`` does not call this
+    function: there, torch's kernel raises an error in forward mode, and the call is left to this path.)
     """
     if spec.softcap is not None or spec.need_weights or spec.need_lse or in_forward_mode():
         return False

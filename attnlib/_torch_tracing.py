@@ -17,7 +17,7 @@ def is_traced() -> bool:
 def in_forward_mode() -> bool:
     """Tell whether forward-mode differentiation is active: in torch.func.jvp and jacfwd, and within a dual level.
 
-    torch has no public function for this. All of them enter a dual level, whose number this variable holds: -1 outside.
+    All of these enter a dual level, and ``_current_level`` is its number, or -1 outside. torch has no public function.
     """
     return forward_ad._current_level >= 0
 

@@ -17,7 +17,7 @@ GLOBAL_HOOKS = [getattr(all_modules, f"_global_{kind}_hooks") for kind in KINDS_
 forward_of = attrgetter("forward")
 hooks_of = itemgetter(*(f"_{kind}_hooks" for kind in KINDS_OF_HOOKS))
 projections_of = itemgetter("q_proj", "k_proj", "v_proj", "out_proj")
-FORWARDS: dict[type, Any] = {}  # of each class of layers, as it was when attnlib was imported
+FORWARDS: dict[type, Any] = {}  # of each class of layers, as it was when attnlib.torch was imported
 Parameters = dict[str, Any]  # of a linear layer: the weight and the bias, which may be None
 
 
@@ -51,12 +51,12 @@ class Layer(NamedTuple):
 
 
 def remember(*classes: type) -> None:
-    """Remember the ``forward`` of classes that nothing has changed yet."""
+    """Remember the ``forward`` of each class, to notice later if it has been replaced."""
     FORWARDS.update((kind, forward_of(kind)) for kind in classes)
 
 
 def are_unpatched() -> bool:
-    """Tell whether the remembered classes have the same ``forward`` as then: profilers and tests replace it."""
+    """Tell whether the remembered classes still have their ``forward``, which profilers and tests may replace."""
     return [*map(forward_of, FORWARDS)] == [*FORWARDS.values()]
 
 

@@ -161,8 +161,8 @@ class KVCache:
 
         Raises:
             TypeError: ``index`` is not an array of integers from the cache's library.
-            IndexError: ``index`` is negative, or names a sequence that does not exist. (Where reading the
-                index would make the program wait for a device, and in compiled code, torch raises its own error.)
+            IndexError: ``index`` contains a negative number, or names a sequence that does not exist. (Where reading
+                the index would make the program wait for a device, and in compiled code, torch raises its own error.)
         """
         index = self._checked_index(index)
         if self._keys is not None:
@@ -254,7 +254,10 @@ def select_sequences(kept: Array, index: Array) -> Array:
 
 
 def _require_existing(index: Array, B: int) -> None:
-    """Raise unless an index names sequences of a batch of B. Where its values cannot be read yet, torch checks them."""
+    """Raise unless an index names sequences of a batch of B.
+
+    Where reading its values would make the program wait, or is impossible, torch checks them.
+    """
     if is_torch(index):
         from attnlib._torch_tracing import is_eager_on_cpu
 
@@ -262,7 +265,7 @@ def _require_existing(index: Array, B: int) -> None:
             return
     if index.shape[0] and not 0 <= index.min() <= index.max() < B:
         wrong = int(index.min() if index.min() < 0 else index.max())
-        raise IndexError(f"index names the sequence {wrong}, but there are {B}: 0 to {B - 1}")
+        raise IndexError(f"index names the sequence {wrong}, but the cache holds {B} sequences, 0 to {B - 1}")
 
 
 def _plainly_continue(kept: Array, new: Array) -> bool:

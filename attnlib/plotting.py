@@ -244,8 +244,7 @@ def _plain(weights: ArrayLike) -> NDArray[np.float64]:
     """Return weights as a NumPy array; a list of several layers' weights is stacked."""
     if isinstance(weights, list | tuple) and any(map(is_torch, weights)):
         return np.stack([_plain(layer) for layer in weights])
-    # A tensor straight from a model may require a gradient, lie on another device, which may have no float64, or be
-    # bfloat16.
+    # A tensor straight from a model may require a gradient, be bfloat16, or lie on a device that has no float64.
     return np.asarray(weights.detach().cpu().double() if is_torch(weights) else weights, dtype=float)  # type: ignore[union-attr]
 
 

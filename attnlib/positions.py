@@ -352,8 +352,8 @@ def relative_buckets(
         like: an array of any shape and dtype, whose library and device the result has; None means NumPy.
 
     Returns:
-        Integers ``(T, S)``, from 0 to ``num_buckets - 1``: the rows of a learned table of biases. They are int64, but
-        int32 in JAX unless 64 bits are enabled.
+        Integers ``(T, S)``, from 0 to ``num_buckets - 1``: the rows of a learned table of biases. They are int64, or
+        int32 in JAX unless its 64-bit types are enabled.
 
     Raises:
         TypeError: a number is not whole, or ``like`` is not an array.

@@ -102,8 +102,8 @@ def scaled_dot_product_attention(
 
     torch's fused kernels have no second derivatives. If you need them, pass ``return_weights=True`` and ignore the
     weights, or call this function under ``torch.nn.attention.sdpa_kernel(SDPBackend.MATH)``. In forward mode
-    (``torch.func.jvp``, ``jacfwd`` and ``hessian``), for which these kernels have no derivatives at all, they are not
-    used, and all scores are held.
+    (``torch.func.jvp``, ``jacfwd`` and ``hessian``), these kernels have no derivatives at all, so they are not used,
+    and all scores are held at once.
 
     With NumPy and torch, the T x S scores are not all held at once unless weights are returned. In torch, there are
     exceptions: torch's kernel for the CPU holds them with dropout, if D differs from D_v, or if the mask requires a

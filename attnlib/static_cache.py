@@ -136,8 +136,8 @@ class StaticCache(KVCache):
         Raises:
             TypeError: ``index`` is not an array of integers from the cache's library.
             ValueError: the length of ``index`` is not the batch size for which memory was allocated.
-            IndexError: ``index`` is negative, or names a sequence that does not exist. (Where reading the
-                index would make the program wait for a device, and in compiled code, torch raises its own error.)
+            IndexError: ``index`` contains a negative number, or names a sequence that does not exist. (Where reading
+                the index would make the program wait for a device, and in compiled code, torch raises its own error.)
         """
         index = self._checked_index(index)
         if self._keys is not None:

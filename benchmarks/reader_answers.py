@@ -1,7 +1,7 @@
 """How the checks judge answers that they have not seen: how many wrong ones they name, how many right ones they refuse.
 
 Give files whose ``ANSWERS`` is a list of (exercise, backend, label, "right" or "wrong", implementation, what is wrong).
-``UNASKED``, where there is one, maps an exercise to the optional argument that their notebook does not ask for.
+If a file has ``UNASKED``, it maps an exercise to the optional argument that the answers' notebook does not ask for.
 
     python benchmarks/reader_answers.py FILE...              the figures
     python benchmarks/reader_answers.py --list FILE...       and, for each answer, what is wrong and what the checks say
@@ -42,7 +42,7 @@ def main() -> None:
 
 
 def imported(file: Path) -> Any:
-    """Return the module with the answers of a file."""
+    """Import a file of answers, and return it as a module."""
     spec = importlib.util.spec_from_file_location(file.stem, file)
     assert spec is not None
     assert spec.loader is not None

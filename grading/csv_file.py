@@ -70,7 +70,7 @@ def _text(file: Path, most: int, what: str) -> str:
 
 @contextmanager
 def _cells_up_to(most: int) -> Iterator[None]:
-    """Set how many characters a cell may have, by default 131,072, for the length of a `with` block."""
+    """Within a `with` block, let a cell have this many characters, instead of Python's default of 131,072."""
     before = csv.field_size_limit(most)
     try:
         yield

@@ -203,7 +203,7 @@ def _line(line: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def cell(value: object) -> object:
-    """Return a value that no spreadsheet takes for a formula, not even if it splits cells at semicolons or at lines.
+    """Return a value that no spreadsheet takes for a formula, not even if it splits cells at semicolons or line breaks.
 
     An apostrophe is put before whatever might be one. Different texts stay different.
     """

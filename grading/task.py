@@ -15,9 +15,9 @@ class Probe:
 
     ``exercise`` is the exercise's name, which the box is not told. ``cases`` holds the encoded inputs for each backend;
     ``unasked`` are the optional arguments that the task does not ask for, and ``needs`` lists those among them that an
-    implementation must have for a case to apply. A case that needs one costs nothing, whatever it does. The probe of a
-    multiple-choice question has no cases. If there is a ``target``, the expression is a list of tests of it, and
-    ``seed`` says which implementations they are run against; the box is told neither.
+    implementation must have for a case to apply. A case that needs one of them costs no points, whatever happens in it.
+    The probe of a multiple-choice question has no cases. If there is a ``target``, the expression is a list of tests of
+    it, and ``seed`` says which implementations they are run against; the box is told neither.
     """
 
     expression: str

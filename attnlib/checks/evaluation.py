@@ -144,7 +144,7 @@ class Evaluation:
         return self.exercise.grades(self.cases[i])
 
     def asked(self, has: Set[str]) -> list[int]:
-        """Return which cases are for an implementation that has these of the arguments that are not asked for."""
+        """Return the numbers of the cases for an implementation that has only these of the arguments not asked for."""
         return [i for i, case in enumerate(self.cases) if self.needs(case) <= has]
 
     def needs(self, case: Case) -> set[str]:

@@ -119,7 +119,7 @@ def _of_folder(root: Path, refuse: Callable[[str, str], None]) -> Iterator[Membe
 
 
 def _paths(root: Path) -> dict[str, list[Path]]:
-    """Return the files by their top-level folder, or "" for those in none. A folder with too many is not finished."""
+    """Return the files by top-level folder, or "" for those in none. A folder with too many is not read to its end."""
     found = defaultdict[str, list[Path]](list)
     for folder, folders, names in os.walk(root, followlinks=False):
         parts = Path(folder).relative_to(root).parts

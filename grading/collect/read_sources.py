@@ -22,8 +22,8 @@ from grading.timestamp import TIMESTAMP_FILE, handed_in_text
 
 FORGED = "was handed in under the name of {}, but is owned by {}"
 SAME_NAME = (
-    "has the same name as {}, so the name does not say who it is. If it is {} on the class list, collect it from a "
-    "folder with that name"
+    "has the same name as {}, so the name does not say whose work it is. If it belongs to {} on the class list, put "
+    "its files into a folder of that name, and collect the folder that contains it"
 )
 WRONG_TIME = (
     "{}: the time of submission is {}, but the file was written at {}. If nobody has copied or restored the exchange, "
@@ -51,7 +51,8 @@ class Collected:
         attempts: what came from each student.
         systems: the system that named each source.
         unknown: what the system calls the students who are not on the class list, with how many files each has.
-        refused: the files that cannot be collected, with the reason, as keys, so that each is there once.
+        refused: the files that cannot be collected, each with the reason: a dictionary, used as a set that keeps its
+        order.
         ignored: how many other files there are, by suffix.
         by_name: the students whom Moodle numbers differently here, so that only their names could be matched.
         notes: what else a person should know, one sentence each.
@@ -121,9 +122,10 @@ class Reading:
         yield from ((student, files, owners) for (student, _), files in groups.items())
 
     def _unclear(self, found: Sequence[Found]) -> dict[str, str]:
-        """Return the participants who have only the name of a student that another one has, too, and what to do.
+        """Return the participants whom only a shared name links to a student, and why they are refused.
 
-        If no number is on the class list, the download is of another assignment in Moodle, with other numbers.
+        If none of a download's numbers is on the class list, it is from another Moodle assignment, which has other
+        numbers.
         """
         called: defaultdict[str, set[str]] = defaultdict(set)
         for one in found:
@@ -184,7 +186,7 @@ class Reading:
             self.collected.attempts.setdefault(student, []).append(attempt)
 
     def _kept(self, attempt: Attempt, contents: Mapping[str, bytes], member: Member) -> bool:
-        """Keep an attempt, and return whether that was possible. A full disk concerns everybody, so it is raised."""
+        """Keep an attempt, and return whether that was possible. An error that is not about its name is raised."""
         try:
             self.keep(attempt, contents)
         except OSError as error:

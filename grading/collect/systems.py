@@ -76,7 +76,7 @@ def _moodle(member: Member, asked: Asked) -> Found | None:
 
 
 def in_moodle(path: Iterable[str]) -> re.Match[str] | None:
-    """Return the first part of a path that Moodle named, with the participant as ``student``."""
+    """Return the match of the first part of a path that Moodle named; its group ``student`` is the participant."""
     return next(filter(None, map(MOODLE.fullmatch, path)), None)
 
 

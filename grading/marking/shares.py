@@ -163,7 +163,7 @@ def _cut(text: str) -> str:
 
 
 def _texts(course: Course, assignment: str, students: set[str]) -> dict[tuple[str, str], str]:
-    """Return the answers by student and question, as they were graded, and warn of those that cannot be read."""
+    """Return the answers by student and question, as they were graded, and warn about files that cannot be read."""
     found = dict[tuple[str, str], str]()
     for student in sorted(students):
         folder = course.autograded(student, assignment)
@@ -172,7 +172,9 @@ def _texts(course: Course, assignment: str, students: set[str]) -> dict[tuple[st
                 cells = notebook_of(course.files.read(folder / name, MAX_EXECUTED_NOTEBOOK_BYTES)).cells
                 answers = {one.metadata.get("nbgrader", {}).get("grade_id"): str(one.source) for one in cells}
             except (OSError, ValueError, LookupError, AttributeError, TypeError, RecursionError) as error:
-                said = f"{folder / name} cannot be read, so these answers are missing: {printable(str(error), 200)}"
+                said = (
+                    f"{folder / name} cannot be read ({printable(str(error), 200)}), so the answers in it are missing"
+                )
                 print(f"warning: {plain(student)}: {said}", file=sys.stderr)
                 continue
             found |= {(student, question): text for question, text in answers.items() if question}

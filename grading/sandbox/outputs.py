@@ -19,7 +19,7 @@ Output = dict[str, Any]
 class CellOutputs:
     """The outputs of a cell, in the notebook format, which take at most ``most`` bytes.
 
-    What counts is what is stored: an update is sent once, and changes every display with its id.
+    What is stored counts, not what was sent: an update is sent once, but changes every display with its id.
 
     Attributes:
         shown: the outputs.
@@ -47,10 +47,11 @@ class CellOutputs:
         if kind == "update_display_data":
             return self._update(output)
         size = _size(output)
+        # Only streams have a name, so the last output is a stream, too.
         continues = kind == "stream" and bool(self.shown) and self.shown[-1].get("name") == output["name"]
         if self.size + size > self._most or (len(self.shown) >= MAX_OUTPUTS and not continues):
             return False
-        if continues:  # only streams have a name
+        if continues:
             self.shown[-1]["text"] += output["text"]
             self._sizes[-1] += size
         else:
@@ -60,7 +61,7 @@ class CellOutputs:
         return True
 
     def _update(self, output: Output) -> bool:
-        """Give earlier displays with the same id their new content, unless they would be too large."""
+        """Give earlier displays with the same id their new content. Return False if the outputs would be too large."""
         name = output["display_id"]
         same = [i for i, one in enumerate(self.shown) if one.get("display_id") == name is not None]
         size = _size(output)

@@ -15,7 +15,7 @@ from random import sample
 from grading.course import GradingError
 
 FOLDER_NAME = "attention-grading-users"
-# Where the folder of the claims may be: only root can write there. The second is for where the first is read-only.
+# Where the folder with the claims may be. Only root can write there. The second is used if the first is not writable.
 PLACES = (Path("/run"), Path("/var/lib"))
 # Nobody else uses these IDs. Accounts end at 60,000, and systemd's own ranges, which begin at 60,001 and 61,184, leave
 # them out (https://systemd.io/UIDS-GIDS). From Debian's range, 60,000 to 64,999, packages have only requested higher
@@ -27,7 +27,7 @@ FIRST_UID, LAST_UID = 60_706, 61_183
 def own_user() -> Iterator[int]:
     """Claim a user ID for one submission until the context ends. It is the submission's own only if root grades.
 
-    The claim is a lock on a file that nobody but root can open, and it ends with this process, for whatever reason.
+    The claim is a lock on a file that only root can open, and it ends when this process ends, for whatever reason.
     Processes that see other files, such as those in another container, do not see it, so each tries the IDs in random
     order.
 
@@ -53,14 +53,14 @@ def own_user() -> Iterator[int]:
 
 
 def _claims_folder() -> Path:
-    """Return the folder of the claims, which is made if it is missing.
+    """Return the folder with the claims, and make it if it is missing.
 
     Raises:
-        GradingError: it can be made nowhere, or others than root can enter it, who could claim all IDs.
+        GradingError: it cannot be made anywhere, or users other than root can enter it and could claim all IDs.
     """
     for place in PLACES:
         folder = place / FOLDER_NAME
-        with suppress(OSError):  # it is there, or the place is missing or read-only
+        with suppress(OSError):  # it exists already, or the place is missing or read-only
             folder.mkdir(0o700)
         if not os.access(folder, os.W_OK):
             continue

@@ -183,7 +183,7 @@ class _Reader:
                 self._note(node, text, "text")
 
     def _follow(self, name: str, value: ast.expr, scope: Scope, inside: Scope) -> None:
-        """Note which parts of a value the name that it is given to, in a scope inside, will stand for."""
+        """Mark the parts of a value that a name stands for once the value is assigned to it in the scope ``inside``."""
         path, _ = inside.resolve(name)
         self.followed.update(id(one) for one in branches(value) if path and path_of(one, scope) == path)
 

@@ -144,9 +144,9 @@ SUSPICIOUS_ATTRIBUTES_IN_ANSWERS = {
 SUSPICIOUS_MAGIC = re.compile(
     r"%%?(run|load|loadpy|load_ext|writefile|pycat|psource|pfile|pinfo2|python3?|pypy|script|bash|sh|cython)\b|!.*\bpython"
 )
-# Modules that hold suspicious things. Honest code shows which part of them it uses.
+# Modules with suspicious parts. Honest code shows which parts it uses.
 TOOLS = frozenset(path.partition(".")[0] for path in SUSPICIOUS) - {"numpy", "torch"}
-# Modules that may solve an exercise. If one is in a list, for example, the source does not show what is used of it.
+# Modules with parts that solve exercises. Once one is in a list, say, the source does not show which parts are used.
 SOLVERS = ("attnlib", "attnlib.numpy", "attnlib.torch", "torch", "torch.nn", "torch.nn.functional", "torch.special")
 GRADER_TEXT = re.compile(r"grading[./\\]sandbox|solver_guard")
 WATCHED_LIBRARIES = ("attnlib", "builtins", "math", "numpy", "scipy", "sklearn", "sys", "torch")
@@ -163,7 +163,7 @@ def match_rule(reference: Reference, *, in_answer: bool) -> tuple[Level, str] | 
         case "text":
             return _by_text(reference.path)
         case "value" if reference.path in TOOLS or reference.path in SOLVERS:
-            return hidden, f"passes {reference.path} on, so that the source does not show what is used of it"
+            return hidden, f"passes {reference.path} on, so that the source does not show which parts of it are used"
         case "length":
             return "suspicious", "is too long to be read to its end"
         case "magic":

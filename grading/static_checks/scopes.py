@@ -149,7 +149,7 @@ def root_of(path: str) -> str:
 def library_path(node: ast.AST, scope: Scope) -> str | None:
     """Return the path of an expression, or None if it does not begin with a name of a library.
 
-    Of ``torch if x else np``, return the path that may do more: the one that is not NumPy's.
+    For ``torch if x else np``, return the more suspicious path: the one that is not NumPy's.
     """
     paths = [path_of(one, scope) for one in branches(node)]
     known = [path for path in paths if path is not None and not path.startswith(UNKNOWN_NAME)]
@@ -157,7 +157,7 @@ def library_path(node: ast.AST, scope: Scope) -> str | None:
 
 
 def branches(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the expressions of which one is the value of a conditional expression; of any other, the expression."""
+    """Yield the expressions that a conditional expression chooses from; for any other expression, yield it alone."""
     waiting = [node]
     while waiting:
         one = waiting.pop()

@@ -734,7 +734,7 @@ def test_an_order_is_an_array_of_integers(backend, wrong):
 def test_an_order_names_sequences_that_exist(backend, new, wrong):
     cache = new()
     cache.append(*pair(backend, 3))
-    with pytest.raises(IndexError, match=f"names the sequence {wrong}, but there are {B}: 0 to {B - 1}"):
+    with pytest.raises(IndexError, match=f"sequence {wrong}, but the cache holds {B} sequences, 0 to {B - 1}"):
         cache.reorder(backend.array(np.array([0, wrong]), "int64"))
 
 

@@ -109,7 +109,7 @@ def test_an_error_that_no_extra_would_mend_is_left_as_it_is(name):
         importlib.import_module(name)
 
 
-def test_an_extra_brings_the_libraries_that_are_listed_here():
+def test_an_extra_installs_the_libraries_that_are_listed_for_it():
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
     for extra, packages in project["optional-dependencies"].items():
         assert [re.match("[a-z-]+", package)[0].replace("-", "_") for package in packages] == [*LIBRARIES[extra]]

@@ -1148,7 +1148,7 @@ def test_what_embedding_returns_is_no_view_of_its_table():
 
 
 class Reordered(attnlib.numpy.Module):
-    """A layer with indices, which are an array but no parameter."""
+    """A layer with indices, which are an array but not a parameter."""
 
     def __init__(self):
         self.linear, self.order = attnlib.numpy.Linear(E, 3), np.array([2, 0, 1])

@@ -166,7 +166,7 @@ def test_weights_may_come_straight_from_a_model(dtype):
 
 
 class OnMac(torch.Tensor):
-    """A tensor as on the GPU of a Mac, which has no float64."""
+    """A tensor that behaves as if it were on a Mac's GPU, which has no float64."""
 
     def cpu(self):
         return self.as_subclass(torch.Tensor)

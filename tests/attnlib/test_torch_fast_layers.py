@@ -209,7 +209,7 @@ def test_a_class_that_is_patched_is_called_until_it_is_restored(monkeypatch, kin
 
 @pytest.mark.filterwarnings("ignore:`torch.jit.script:DeprecationWarning")  # which torch's own rules use
 def test_forward_mode_sees_every_layer():
-    """A single token, whose norm is otherwise computed with Python's numbers."""
+    """With a single token, whose norm is otherwise computed with Python numbers, which carry no derivatives."""
     model, tokens = build(CPU, config()), tokens_of(CPU, 1, 1)
     weight = model.embed_tokens.weight.detach()
     with torch.no_grad(), forward_ad.dual_level():

@@ -118,7 +118,7 @@ def test_a_remark_waits_until_all_that_is_asked_for_is_right():
     assert not any("mask" in name for name in report.failure.others)
 
 
-def test_an_argument_that_one_notebook_asks_for_counts_there_and_leaving_it_out_earns_nothing_more():
+def test_an_argument_that_one_notebook_asks_for_counts_there_even_if_it_is_left_out():
     class Alone(Attention):
         def forward(self, query, key=None, value=None, *, need_weights=False):
             return super().forward(query, key, value)
@@ -128,7 +128,8 @@ def test_an_argument_that_one_notebook_asks_for_counts_there_and_leaving_it_out_
             return super().forward(query, key, value)
 
     reports = [examine("MultiHeadAttention", kind, seed=0) for kind in (Alone, Without)]
-    # The gradients, which are right, weigh as much as the criteria 4 + 1 + 1 + 1 + 1, of which the weights are one.
+    # The criteria weigh 4 + 1 + 1 + 1 + 1 = 8, and so do the gradients, which are right. Only need_weights is lost: 1
+    # of 16.
     assert [report.score for report in reports] == [15 / 16] * 2
     assert "need_weights" in reports[1].title
     other = examine("MultiHeadAttention", Without, seed=0, unasked="need_weights")

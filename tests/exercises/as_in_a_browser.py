@@ -30,7 +30,7 @@ WORKER = "https://example.org/course/lite/extensions/@jupyterlite/pyodide-kernel
 
 
 class Carried:
-    """Finds modules and what is installed as ever, but no other modules than those that are there."""
+    """Finds installed distributions as usual, but only those modules that a browser has."""
 
     find_distributions = staticmethod(PathFinder.find_distributions)
 

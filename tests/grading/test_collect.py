@@ -385,7 +385,7 @@ def test_the_command_takes_the_zone_from_the_settings_and_lists_unknown_students
     assert "is not a time zone" in capsys.readouterr().err
 
 
-def test_a_name_replaces_no_number_of_the_same_assignment_in_moodle(course, tmp_path):
+def test_in_one_moodle_assignment_a_match_by_name_does_not_replace_one_by_number(course, tmp_path):
     for n in ("77000", "12"):
         files = {f"Aiko Ito_{n}_assignsubmission_file_/work.ipynb": n.encode()}
         other = {"ada_1_assignsubmission_file_work.ipynb": b"ada"} if n == "12" else {}
@@ -397,12 +397,12 @@ def test_a_name_replaces_no_number_of_the_same_assignment_in_moodle(course, tmp_
 
 
 @pytest.mark.parametrize("exact", [False, True], ids=["by name", "one by number"])
-def test_two_participants_of_one_name_are_refused_unless_the_number_says_who_it_is(course, tmp_path, exact):
+def test_two_participants_with_the_same_name_are_refused_unless_the_number_says_who_it_is(course, tmp_path, exact):
     numbers = ["12", "88", *(["77000"] if exact else [])]
     files = {f"Aiko Ito_{n}_assignsubmission_file_/work.ipynb": n.encode() for n in numbers}
     said = gather(course, download(tmp_path, files))
     for n in ("12", "88"):
         others = ", ".join(f"Aiko Ito_{other}" for other in sorted(numbers) if other != n)
-        assert f"  Aiko Ito_{n}: it has the same name as {others}, so the name does not say who it is" in said
+        assert f"  Aiko Ito_{n}: it has the same name as {others}, so the name does not say whose work it is" in said
     assert submissions(course) == ({"Aiko Ito_77000/work.ipynb": b"77000"} if exact else {})
     assert Attempts(course, HOMEWORK).students() == (["Aiko Ito_77000"] if exact else []), "nobody else gets feedback"

@@ -117,7 +117,7 @@ def test_a_long_answer_is_cut_in_the_files_and_keeps_nobodys_marks_from_being_ta
     erase(course, "student1", "E. Noether", "asked for it")
     assert csv.field_size_limit() == before
     assert {share.student for share in read_shares(course, ASSIGNMENT).values()} == {*STUDENTS} - {"student1"}
-    assert len(lines.read_text().splitlines()) == 14  # the titles, 9 answers of a line, and one of 4 lines
+    assert len(lines.read_text().splitlines()) == 14  # the titles, 9 answers of one line each, and one of 4 lines
 
 
 def test_a_large_notebook_is_read_and_one_that_cannot_be_read_is_named(course, capsys):

@@ -50,7 +50,7 @@ def test_whatever_is_sent_no_more_than_the_limit_is_stored():
 
 
 class Process:
-    """It sends the same little for each cell: ten displays, and one update of them all."""
+    """It sends the same few messages for each cell: ten displays, and one update for all of them."""
 
     cut = False
 

@@ -22,7 +22,7 @@ with ExitStack() as stack:
     print(*(stack.enter_context(users.own_user()) for _ in range({count})), flush=True)
     input()
 """
-# What any account can do, as the user nobody: bind each name that is made of the number of a user.
+# Runs as nobody, and does what any account can: bind every socket name that used to serve as a claim of a user ID.
 SQUAT = """import os, socket
 os.setgid(65_534)
 os.setuid(65_534)

@@ -230,7 +230,7 @@ AROUND = [
     "x = 1\nx = print.__self__",
     "from contextlib import ExitStack\nExitStack.callback = print",
 ]
-# Ways to give the modules other names: with these names, the guard can be switched off.
+# Ways to give modules other names, by which the guard could be switched off if it were still in sys.modules.
 BOUND = {
     "for": "for t, m in [(torch, sys)]: pass",
     "a tuple": "t, m = torch, sys",

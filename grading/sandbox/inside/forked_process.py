@@ -42,7 +42,7 @@ def serve_submission(
 
 
 def _forget_grader() -> None:
-    """Take the grader's modules out of those that have been imported, so that student code cannot change them there."""
+    """Remove the grader's modules, except ``refusals``, from ``sys.modules``, so that student code finds none there."""
     for name in list(sys.modules):
         if name.partition(".")[0] == __name__.partition(".")[0] and name != refusals.__name__:
             del sys.modules[name]

@@ -1,7 +1,7 @@
 """The exceptions that refuse a call to code that would answer an exercise.
 
-They are raised by code that runs with the globals of a library, and imports them from here. Of the grader's modules,
-this is the only one that student code can find among those that have been imported.
+The code that raises them runs with the globals of a library, so it has to import them from here. This is therefore the
+only one of the grader's modules that stays in ``sys.modules`` while student code runs.
 """
 
 

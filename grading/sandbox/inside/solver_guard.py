@@ -3,9 +3,9 @@
 A Python function gets different code for that time, so that it raises whatever name or reference it is called by, even
 one that was saved before. In a class, all functions of its body get it. What torch has in C is replaced in its
 dispatcher, which every call goes through: from Python, from TorchScript, from other operators, while gradients are
-computed, and in all threads. A C function of any other module is replaced in that module. In the box, this module
-cannot be found by name once student code runs. This does not stop anybody who is determined to get past it. It makes
-sure that nobody takes a shortcut by accident, or without leaving a trace in the source.
+computed, and in all threads. A C function of any other module is replaced in that module. In the box, this module is
+taken out of ``sys.modules`` before student code runs. None of this stops anybody who is determined to get past it. It
+makes sure that nobody takes a shortcut by accident, or without leaving a trace in the source.
 """
 
 import sys

@@ -151,7 +151,7 @@ CASES = (
     # The first call imports nine hundred modules, so they are imported in two cells before the one that is checked.
     _case("refs", "computes the weights with torch's reference implementation in Python", "torch._refs.softmax(torch.ones(2), 0)\n" + _torch_kernels("torch._refs.softmax"), first="import sympy", loses=False),
     _case("decompositions", "computes the weights with torch's table of decompositions", _torch_kernels("(lambda x, axis: torch._decomp.decomposition_table[torch.ops.aten._softmax.default](x, axis, False))"), loses=False),
-    _case("guard-off", "looks for the guard among the modules", _torch_kernels("torch.softmax"), first=GUARD_OFF, verdict="student-error"),
+    _case("guard-off", "looks for the guard in sys.modules", _torch_kernels("torch.softmax"), first=GUARD_OFF, verdict="student-error"),
     _case("guard-out", "finds the guard through the shell, and removes it", _torch_kernels("torch.softmax"), first=GUARD_OUT, loses=False),
     _case("sklearn", "computes the weights with scikit-learn", "from sklearn.utils.extmath import softmax as own\ndef softmax(x, axis=-1): return np.moveaxis(own(np.moveaxis(x, axis, -1).reshape(-1, x.shape[axis])).reshape(np.moveaxis(x, axis, -1).shape), -1, axis)"),
     _case("methodcaller", "has another module call the method", "import operator\n" + _torch_kernels("(lambda x, axis: operator.methodcaller('softmax', axis)(x))")),
