@@ -147,6 +147,7 @@ SUSPICIOUS_MAGIC = re.compile(
 # Modules with suspicious parts. Honest code shows which parts it uses.
 TOOLS = frozenset(path.partition(".")[0] for path in SUSPICIOUS) - {"numpy", "torch"}
 # Modules with parts that solve exercises. Once one is in a list, say, the source does not show which parts are used.
+# Honest code for both NumPy and torch does this, too, and forbidden parts raise an error when they are called.
 SOLVERS = ("attnlib", "attnlib.numpy", "attnlib.torch", "torch", "torch.nn", "torch.nn.functional", "torch.special")
 GRADER_TEXT = re.compile(r"grading[./\\]sandbox|solver_guard")
 WATCHED_LIBRARIES = ("attnlib", "builtins", "math", "numpy", "scipy", "sklearn", "sys", "torch")
@@ -163,7 +164,8 @@ def match_rule(reference: Reference, *, in_answer: bool) -> tuple[Level, str] | 
         case "text":
             return _by_text(reference.path)
         case "value" if reference.path in TOOLS or reference.path in SOLVERS:
-            return hidden, f"passes {reference.path} on, so that the source does not show which parts of it are used"
+            level: Level = "suspicious" if reference.path in TOOLS else "notice"
+            return level, f"passes {reference.path} on, so that the source does not show which parts of it are used"
         case "length":
             return "suspicious", "is too long to be read to its end"
         case "magic":

@@ -118,6 +118,19 @@ MILD = {
     "a question": (["x = 1\nsoftmax?", SOFTMAX], {"1:2"}),
     "a switch of torch": (["torch.backends.mkldnn.enabled = False", SOFTMAX], {"1:1"}),
     "an import that one's own definition hides": (["from attnlib import softmax", SOFTMAX], {"1:1"}),
+    "a library that is returned": (
+        [
+            "def softmax(x):\n    return of(x).exp(x)",
+            "def of(x):\n    return torch if isinstance(x, torch.Tensor) else np",
+        ],
+        {"2:2"},
+    ),
+    "a library as an argument": (["def softmax(q):\n    return stable(q, torch) + _exp(q, lib=torch)"], {"1:2"}),
+    "either library": (
+        ["def softmax(x):\n    for xp, kind in ((np, np.ndarray), (torch, torch.Tensor)):\n        print(xp, kind)"],
+        {"1:2"},
+    ),
+    "a library in an attribute": (["class KVCache:\n    def __init__(self):\n        self.F = F"], {"1:3"}),
     "getattr in a cell of one's own": (["for n in names:\n    print(getattr(np, n))", SOFTMAX], {"1:2"}),
 }
 
