@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
+from itertools import takewhile
 
 from grading._untyped import parse_utc
 from grading.collect.archive_members import Member
@@ -130,8 +131,13 @@ def _in_exchange(member: Member) -> bool:
 
     A student's file in a download may bring a folder of any name, but the system writes something in front of it.
     """
-    folder = member.path[0] if len(member.path) > 1 else ""
-    return bool(EXCHANGE.fullmatch(folder)) and not any(name.fullmatch(folder) for name in (CANVAS, MOODLE, BLACKBOARD))
+    before = takewhile(lambda part: not _in_download(part), member.path[:-1])
+    return any(map(EXCHANGE.fullmatch, before))
+
+
+def _in_download(part: str) -> bool:
+    """Return whether a download's system named a part of a path, which may end where the student's own name begins."""
+    return any(name.fullmatch(text) for name in (CANVAS, MOODLE, BLACKBOARD) for text in (part, f"{part}_"))
 
 
 def recognise(members: Sequence[Member], asked: Asked, source: str, told: str = "") -> str:
