@@ -109,21 +109,27 @@ class Attempts:
         """Return the attempts of a student that were kept, the first one first."""
         found = []
         for name in self._files.names(self.folder(student)):
-            try:
-                about = self._files.read(self.folder(student) / name / ABOUT_FILE, MAX_ABOUT_BYTES)
-                found.append(Attempt(**json.loads(about)))
-            except (OSError, ValueError, TypeError):
-                continue  # it was cut off while it was written: the source is collected again
+            if attempt := self._kept(self.folder(student) / name):
+                found.append(attempt)
         return sorted(found, key=lambda attempt: attempt.place)
 
+    def _kept(self, folder: Path) -> Attempt | None:
+        """Return the attempt in a folder, or None if there is none."""
+        try:
+            return Attempt(**json.loads(self._files.read(folder / ABOUT_FILE, MAX_ABOUT_BYTES)))
+        except (OSError, ValueError, TypeError):
+            return None  # it was cut off while it was written: the source is collected again
+
     def keep(self, attempt: Attempt, contents: Mapping[str, bytes]) -> None:
-        """Write an attempt, unless it exists already.
+        """Write an attempt, unless it exists already. The student's own replaces the same one of another account.
 
         `attempt.json` is written last: an attempt without it is incomplete.
         """
         folder = self.folder(attempt.student) / attempt.name
-        if self._files.changed(folder / ABOUT_FILE) is not None:
+        there = self._kept(folder)
+        if there and (attempt.other_owner or not there.other_owner):
             return
+        self._files.remove(folder)  # it may hold the other account's secret, which leads to the feedback
         for name, content in self._with_timestamp(attempt, contents).items():
             self._files.write(folder / name, content)
         self._files.write(folder / ABOUT_FILE, json.dumps(asdict(attempt), indent=1).encode())

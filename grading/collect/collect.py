@@ -137,15 +137,16 @@ def _changed(
     for student, new in sorted(came.items()):
         there, old = attempts.submitted(student), before.get(student, [])
         by_hand = [there] if there and there.digest not in {one.digest for one in old} else []
-        everything = {one.name: one for one in (*by_hand, *new, *old)}  # the old ones know when they were received
+        # Of one name, the student's own attempt counts, and of these the old one, which knows when it was received.
+        own_last = sorted((*by_hand, *new, *old), key=lambda one: not one.other_owner)
+        everything = {one.name: one for one in own_last}
         may_count = that_may_count(everything.values())
         last = max(may_count, key=lambda one: rank(exam, one))
         if there is None:
             changes.first.append(last)
-        elif there.digest != last.digest:
+        elif there.digest != last.digest or (_other_owner(there.digest, (*by_hand, *old)) and not last.other_owner):
             changes.other.append((last, len(may_count)))
-            replaced = [one for one in (*by_hand, *old) if one.digest == there.digest]
-            if all(one.other_owner for one in replaced) and not last.other_owner:
+            if _other_owner(there.digest, everything.values()) and not last.other_owner:
                 changes.reclaimed.append(last)
         else:
             changes.same += 1
@@ -154,6 +155,12 @@ def _changed(
             changes.earlier += [one for one in kept if one in may_count]
             changes.not_own += [one for one in kept if one not in may_count]
     return changes
+
+
+def _other_owner(content: str, attempts: Iterable[Attempt]) -> str:
+    """Return which other account owned all attempts with a digest, or "" if the student owned one."""
+    owners = [one.other_owner for one in attempts if one.digest == content]
+    return owners[0] if owners and all(owners) else ""
 
 
 def _shown(

@@ -105,9 +105,9 @@ class Reading:
         """Yield the files of each attempt, with the id of the student, and the owners of all files."""
         groups: defaultdict[tuple[str, str], list[Found]] = defaultdict(list)
         named = [(member, SYSTEMS[system](member, self.asked)) for member in found]
-        several = len({member.owner for member in found} - {""}) > 1  # whoever unpacks a download owns all of it
+        several = len({member.owner for member in found} - {""}) > 1
         of_students = [one for _, one in named if one]
-        owners = Owners(of_students, self.known, compared=system == "nbgrader" or several)
+        owners = Owners(of_students, self.known, system=system, several=several)
         self.collected.notes += owners.notes()
         unclear = self._unclear(of_students) if system == "moodle" else {}
         for member, one in named:
@@ -237,7 +237,7 @@ class Reading:
         if when > datetime.fromisoformat(now()) + MAX_DELAY:
             self.collected.notes.append(FUTURE.format(files[0].member, *times))
             return written
-        if written - when > MAX_DELAY and not owners.other(files[0]):
+        if written - when > MAX_DELAY:
             self.collected.notes.append(WRONG_TIME.format(files[0].member, *times))
         return when
 

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 import pytest
-from test_collect import ADA, HOMEWORK, gather
+from test_collect import ADA, HOMEWORK, download, gather
 from tiny import REPOSITORY
 
 from grading.collect import archive_members
@@ -47,10 +47,11 @@ def counts(course, student="ada"):
     return (course.submitted(student, HOMEWORK) / "work.ipynb").read_text()
 
 
-def test_the_exchange_is_recognised_however_many_files_in_it_are_named_as_in_a_download(course, inbound):
-    inbound(at("ada", "2026-01-31 23:59:00"), "ada")
+@pytest.mark.parametrize("higher", ["", "inbound/"])
+def test_the_exchange_is_recognised_however_many_files_in_it_are_named_as_in_a_download(course, inbound, higher):
+    inbound(higher + at("ada", "2026-01-31 23:59:00"), "ada")
     for n in range(100):
-        folder = inbound(f"x/HW_ada_attempt_2026-01-31-23-59-00_{n}.ipynb", "mallory")
+        folder = inbound(f"{higher}x/HW_ada_attempt_2026-01-31-23-59-00_{n}.ipynb", "mallory")
     assert "recognised as nbgrader's exchange" in gather(course, folder)
     assert counts(course).endswith("of ada")
     assert len(Attempts(course, HOMEWORK).of("ada")) == 1
@@ -66,8 +67,9 @@ def test_a_file_of_another_student_is_refused_whatever_system_names_it(course, i
 
 def test_a_student_cannot_turn_a_download_into_the_exchange(course, inbound):
     """A name may contain a slash, but Canvas and Blackboard write something in front of it."""
-    for n in range(3):
+    for n in range(9):
         inbound(f"lovelaceada_1815_471{n}_work.ipynb", "")
+    inbound(f"x_1881_4720_/{at('m', '2026-01-31 23:59:00')}", "")
     inbound(f"x_1881_4712_{at('m', '2026-01-31 23:59:00')}", "")
     folder = inbound(f"HW_m_attempt_2026-01-31-23-59-00_{at('', '2026-01-31 23:59:00')}", "")
     assert "recognised as a download from Canvas" in gather(course, folder)
@@ -126,3 +128,43 @@ def test_a_time_before_the_file_was_written_is_named_however_the_folder_spells_t
     assert f"ADA+{HOMEWORK}+2026-01-31 23:59:00 UTC+random/work.ipynb: the time of submission is" in gather(
         course, inbound(at("ADA", "2026-01-31 23:59:00"), "ada")
     )
+
+
+@pytest.mark.parametrize("names", [["ada/work.ipynb", "b/work.ipynb"], ["x_1815_1_work.ipynb", "x_1881_2_work.ipynb"]])
+def test_an_attempt_in_a_download_that_two_people_unpacked_is_the_students_own(course, inbound, tmp_path, names):
+    gather(course, download(tmp_path, {names[0]: b"of the first week"}))
+    inbound(names[0], "ta")
+    folder = inbound(names[1], "somebody")
+    assert "owns the files" not in gather(course, folder)
+    assert counts(course).endswith("of ta")
+
+
+def test_the_students_own_attempt_replaces_the_same_one_of_another_account(course, inbound, tmp_path):
+    mine, later = at("ada", "2026-01-30 23:59:00"), at("ada", "2026-01-31 23:59:00")
+    inbound(mine.replace("work.ipynb", "submission_secret.txt"), "stranger")
+    folder = inbound(mine, "stranger")
+    gather(course, folder)
+    add_first_answers(course, HOMEWORK, "ada", {"choice": "A"})
+    content = (folder / mine).read_bytes()
+    gather(course, download(tmp_path, {mine: content}))  # nobody owns what is in a zip
+    (kept,) = Attempts(course, HOMEWORK).of("ada")
+    assert not kept.other_owner
+    assert not (course.submitted("ada", HOMEWORK) / "submission_secret.txt").exists()
+
+    gather(course, folder)
+    said = gather(course, download(tmp_path, {mine: content, later: b"later"}))
+    assert counts(course) == "later"
+    assert "no longer final" not in said
+    assert first_answers(course, HOMEWORK, "ada") == {"choice": "A"}
+
+
+def test_the_same_content_does_not_keep_the_time_at_which_another_account_says_it_came(course, inbound, tmp_path):
+    early, late = at("ada", "2026-01-01 12:00:00"), at("ada", "2026-01-31 23:59:00")
+    folder = inbound(early, "stranger")
+    assert "the time of submission is 2026-01-01 12:00:00 UTC, but the file was written at" in gather(course, folder)
+    add_first_answers(course, HOMEWORK, "ada", {"choice": "A"})
+    own = download(tmp_path, {late: (folder / early).read_bytes()})
+    assert "Another attempt counts now (1)" in gather(course, own)
+    assert (course.submitted("ada", HOMEWORK) / "timestamp.txt").read_text() == "2026-01-31 23:59:00 UTC"
+    assert first_answers(course, HOMEWORK, "ada") == {"choice": "A"}
+    assert "The same as before: 1 student" in gather(course, own)
