@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from grading.audit_log import AuditLog
 from grading.course import Course, GradingError
 from grading.exam.window import exam_of
 from grading.graded_cell import GradedCell
@@ -54,10 +55,16 @@ def add_first_answers(course: Course, assignment: str, student: str, chosen: Map
     _write(course, assignment, student, first_answers(course, assignment, student), chosen)
 
 
-def forget_first_answers(course: Course, assignment: str, student: str) -> None:
-    """Forget the options that were graded, because it was not the student who chose them."""
-    for file in (first_answers_file, exam_answers_file):
-        course.files.remove(file(course, assignment, student))
+def forget_first_answers(course: Course, assignment: str, student: str, owner: str, audit: AuditLog) -> None:
+    """Forget the options that were graded, because another account chose them, and note them in the log.
+
+    Raises:
+        GradingError: a file with the student's answers cannot be read.
+    """
+    for file in (first_answers_file(course, assignment, student), exam_answers_file(course, assignment, student)):
+        if found := _read(course, file):
+            audit.noted({"of": student, "forgotten": found, "owner": owner})
+        course.files.remove(file)
 
 
 def _write(course: Course, assignment: str, student: str, before: Mapping[str, str], chosen: Mapping[str, str]) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from grading._untyped import tqdm
 from grading.class_list import differences, on_list
 from grading.collect.attempts import Attempt, Attempts, that_may_count
+from grading.collect.final_answers import stay_final
 from grading.collect.read_sources import Collected, Reading
 from grading.collect.students import KnownStudents
 from grading.collect.systems import Asked, in_moodle
@@ -29,6 +30,12 @@ NAMES = {
     "nbgrader": "nbgrader's exchange",
     "folders": "folders of students",
 }
+RECLAIMED = "Of these, replacing another account's files: the answers in them are no longer final"
+UNDECIDED = (
+    "Of these, replacing another account's files after feedback on them: the answers in them stay final, and a person "
+    "has to decide. If the student had no part in those files, remove reports/ASSIGNMENT/first-answers/STUDENT.json "
+    "before you grade"
+)
 MAX_LISTED = 20  # files or students in one list, so that a class of 300 can be read
 
 
@@ -42,7 +49,8 @@ class Changes:
         same: how many students there are for whom nothing changes.
         earlier: the new attempts that do not count, because there is a later one.
         not_own: those that do not count, because another account owns them, and there is one that the student owns.
-        reclaimed: the students' own attempts that replace one that another account owned.
+        reclaimed: the students' own attempts that replace another account's, each with the name of that account.
+        undecided: the same, where the replaced answers stay final because feedback on them may have been written.
     """
 
     first: list[Attempt] = field(default_factory=list)
@@ -50,7 +58,8 @@ class Changes:
     same: int = 0
     earlier: list[Attempt] = field(default_factory=list)
     not_own: list[Attempt] = field(default_factory=list)
-    reclaimed: list[Attempt] = field(default_factory=list)
+    reclaimed: list[tuple[Attempt, str]] = field(default_factory=list)
+    undecided: list[tuple[Attempt, str]] = field(default_factory=list)
 
 
 def collect(
@@ -77,7 +86,8 @@ def collect(
         dry_run: whether to report the changes without writing anything.
 
     Raises:
-        GradingError: there is no such assignment, a source cannot be read, or a run on this class is in progress.
+        GradingError: there is no such assignment, a source or a student's first answers cannot be read, or a run on
+            this class is in progress.
     """
     course.require(assignment)
     url = course.config().CourseDirectory.db_url
@@ -96,12 +106,7 @@ def collect(
             reading.read(source)
         changes = _changed(attempts, reading.collected.attempts, before, exam)
         if not dry_run:
-            for attempt in changes.reclaimed:
-                forget_first_answers(course, assignment, attempt.student)
-            for attempt in (*changes.first, *(attempt for attempt, _ in changes.other)):
-                attempts.submit(attempt)
-            if exam:
-                log_attempts(attempts, exam, RunState(course, assignment).audit)
+            _write(attempts, changes, exam)
     marked = marked_by_hand(url, assignment)
     said = [*_shown(reading.collected, changes, marked, known)]
     said += _outside(exam, [one for new in reading.collected.attempts.values() for one in new], known) if exam else []
@@ -109,6 +114,18 @@ def collect(
     said += _block("On the class list, but nothing handed in", [_label(student, known) for student in absent])
     said.append("This was a dry run: nothing was written." if dry_run else f"Next: python -m grading run {assignment}")
     return "\n".join(said)
+
+
+def _write(attempts: Attempts, changes: Changes, exam: Exam | None) -> None:
+    """Put the attempts that count now in place."""
+    course, assignment = attempts.course, attempts.assignment
+    audit = RunState(course, assignment).audit
+    for attempt, owner in changes.reclaimed:
+        forget_first_answers(course, assignment, attempt.student, owner, audit)
+    for attempt in (*changes.first, *(attempt for attempt, _ in changes.other)):
+        attempts.submit(attempt)
+    if exam:
+        log_attempts(attempts, exam, audit)
 
 
 def _not_kept(attempt: Attempt, contents: Mapping[str, bytes]) -> None:
@@ -146,8 +163,9 @@ def _changed(
             changes.first.append(last)
         elif there.digest != last.digest or (_other_owner(there.digest, (*by_hand, *old)) and not last.other_owner):
             changes.other.append((last, len(may_count)))
-            if _other_owner(there.digest, everything.values()) and not last.other_owner:
-                changes.reclaimed.append(last)
+            if (owner := _other_owner(there.digest, everything.values())) and not last.other_owner:
+                final = stay_final(attempts.course, attempts.assignment, student)
+                (changes.undecided if final else changes.reclaimed).append((last, owner))
         else:
             changes.same += 1
             known = {there.digest, *(one.digest for one in old)}
@@ -190,8 +208,9 @@ def _shown(
 
 def _replaced_or_kept(changes: Changes, known: Mapping[str, StudentEntry]) -> Iterator[str]:
     """Yield whose own attempts replace those of another account, and which attempts are kept but do not count."""
-    own = [_label(one.student, known) for one in changes.reclaimed]
-    yield from _block("Of these, replacing another account's files: the answers in them are no longer final", own)
+    for title, own in ((RECLAIMED, changes.reclaimed), (UNDECIDED, changes.undecided)):
+        named = [f"{_label(one.student, known)}: {plain(owner)} owned the earlier files" for one, owner in own]
+        yield from _block(title, named)
     later = [_label(one.student, known) + _when(one) for one in changes.earlier]
     yield from _block("Kept, but a later attempt counts", later)
     others = [f"{_label(one.student, known)}, owned by {plain(one.other_owner)}" for one in changes.not_own]

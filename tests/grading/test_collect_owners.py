@@ -14,6 +14,7 @@ from grading.exam.command import set_window
 from grading.first_answers import add_first_answers, first_answers
 from grading.gradebook.students import StudentEntry, written
 from grading.run import How
+from grading.run_state import RunState
 
 
 @pytest.fixture
@@ -91,6 +92,8 @@ def test_what_another_account_handed_in_counts_until_the_student_does_and_fixes_
     assert "replacing another account's files: the answers in them are no longer final (1)" in said
     assert counts(course).endswith("of ada")
     assert first_answers(course, HOMEWORK, "ada") == {}
+    (entry,) = RunState(course, HOMEWORK).audit.entries()[0]
+    assert entry.said.items() >= {"of": "ada", "forgotten": {"choice": "A"}, "owner": "stranger"}.items()
 
     add_first_answers(course, HOMEWORK, "ada", {"choice": "B"})
     for file in folder.rglob("*.ipynb"):
@@ -168,3 +171,21 @@ def test_the_same_content_does_not_keep_the_time_at_which_another_account_says_i
     assert (course.submitted("ada", HOMEWORK) / "timestamp.txt").read_text() == "2026-01-31 23:59:00 UTC"
     assert first_answers(course, HOMEWORK, "ada") == {"choice": "A"}
     assert "The same as before: 1 student" in gather(course, own)
+
+
+@pytest.mark.parametrize("page", [True, False])
+def test_nobody_learns_the_right_answers_from_feedback_on_what_a_second_account_handed_in(course, inbound, page):
+    """The page of an attempt is there or, as after a second one from which none could be made, it was removed."""
+    gather(course, inbound(at("ada", "2026-01-30 23:59:00"), "uid 101815"))
+    add_first_answers(course, HOMEWORK, "ada", {"choice": "A"})
+    if page:
+        course.files.write(course.feedback("ada", HOMEWORK) / "work.html", b"It was B.")
+    else:
+        about = {"student": "ada", "submission": "", "verdict": "graded", "outcome": "", "score": 0, "seed": 1}
+        RunState(course, HOMEWORK).audit.graded(**about, sandboxed=True)
+        RunState(course, HOMEWORK).audit.graded(**about, sandboxed=True)
+    said = gather(course, inbound(at("ada", "2026-01-31 23:59:00"), "ada"))
+    assert counts(course).endswith("of ada")
+    assert "the answers in them stay final" in said
+    assert "Ada Lovelace (ada): uid 101815 owned the earlier files" in said
+    assert first_answers(course, HOMEWORK, "ada") == {"choice": "A"}
