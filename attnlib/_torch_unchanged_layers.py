@@ -17,7 +17,7 @@ GLOBAL_HOOKS = [getattr(all_modules, f"_global_{kind}_hooks") for kind in KINDS_
 forward_of = attrgetter("forward")
 hooks_of = itemgetter(*(f"_{kind}_hooks" for kind in KINDS_OF_HOOKS))
 projections_of = itemgetter("q_proj", "k_proj", "v_proj", "out_proj")
-FORWARDS: dict[type, Any] = {}  # of each class of layers, as it was when attnlib.torch was imported
+FORWARDS: dict[type, Any] = {}  # of each class of layers, as the library made it
 Parameters = dict[str, Any]  # of a linear layer: the weight and the bias, which may be None
 
 
@@ -58,6 +58,11 @@ def remember(*classes: type) -> None:
 def are_unpatched() -> bool:
     """Tell whether the remembered classes still have their ``forward``, which profilers and tests may replace."""
     return [*map(forward_of, FORWARDS)] == [*FORWARDS.values()]
+
+
+def unpatched_classes() -> list[type]:
+    """Return the remembered classes that still have their ``forward``."""
+    return [kind for kind, forward in FORWARDS.items() if forward_of(kind) is forward]
 
 
 class UnchangedLayers:

@@ -167,6 +167,23 @@ def test_everything_works_once_it_is_there():
     ]  # fmt: skip
 
 
+FAST_LAYERS = """
+from attnlib.torch import MultiHeadAttention
+from attnlib._torch_unchanged_layers import are_unpatched
+
+stand_in = MultiHeadAttention.forward
+install(told)
+print(MultiHeadAttention.forward is stand_in, are_unpatched())
+MultiHeadAttention.forward = print
+install(told)
+print(are_unpatched())
+"""
+
+
+def test_the_fast_layers_stay_on_unless_the_student_has_patched_a_layer():
+    assert in_the_box(FAST_LAYERS, parts(ALL_WITHHELD)) == ["False True", "False"]
+
+
 def test_what_another_exercise_asks_stays_withheld():
     free = ALL_WITHHELD - withheld(["attention"])
     (said,) = in_the_box("install(told)\nattnlib.softmax(np.ones(2))\ntry:\n    attnlib.attention(*[np.eye(2)] * 3)\n"

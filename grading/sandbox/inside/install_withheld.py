@@ -4,14 +4,30 @@ A stand-in becomes the real thing: the same object gets the real code, so that e
 """
 
 import functools
+import sys
 from collections.abc import Iterator
 from importlib import import_module
 from types import FunctionType
 from typing import Any
 
+UNCHANGED_LAYERS = "attnlib._torch_unchanged_layers"
+
 
 def install(parts: list[dict[str, Any]]) -> None:
-    """Give stand-ins their real code."""
+    """Give stand-ins their real code.
+
+    attnlib's fast layers switch themselves off if a class of layers no longer has the ``forward`` that they remember.
+    So they remember the real one here, except for a class that the student has patched.
+    """
+    layers = sys.modules.get(UNCHANGED_LAYERS)
+    unpatched = layers.unpatched_classes() if layers else []
+    _replace(parts)
+    if layers:
+        layers.remember(*unpatched)
+
+
+def _replace(parts: list[dict[str, Any]]) -> None:
+    """Replace the code of stand-ins."""
     for part in parts:
         module = import_module(part["module"])
         made: dict[str, Any] = {}
