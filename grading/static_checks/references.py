@@ -39,8 +39,8 @@ DEFINED_NAME = re.compile(r"^[ \t]*(?:(?:async[ \t]+)?def|class)[ \t]+(\w+)|^(\w
 TELLING_TEXT = re.compile(  # the location of a library, the grader's modules, and attributes that Python reserves
     r"site-packages|dist-packages|attnlib[/\\]|[/\\]attnlib|grading[./\\]sandbox|solver_guard|^__\w+__$"
 )
-# Functions that neither return nor keep their first argument.
-LOOKING = ("dir", "getattr", "hasattr", "help", "id", "isinstance", "print", "repr", "str", "type", "vars")
+# Functions that neither return nor keep their first argument, nor pass it to a method of another, as isinstance does.
+LOOKING = ("dir", "getattr", "hasattr", "help", "id", "print", "repr", "str", "type", "vars")
 LOOKING_PATHS = tuple(f"builtins.{name}" for name in LOOKING)
 
 Kind = Literal["use", "value", "module", "from", "patch", "computed", "text", "magic", "length"]
@@ -173,7 +173,9 @@ class _Reader:
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if not scope.of_class:
                 self._follow(name, value, scope, scope)
-            case ast.Compare(left=left, comparators=others):
+            case ast.Compare(left=left, ops=ops, comparators=others) if all(
+                isinstance(op, ast.Is | ast.IsNot) for op in ops
+            ):
                 self.followed.update(map(id, (left, *others)))
             case ast.Call():
                 self._call(node, scope)
@@ -282,7 +284,9 @@ class _Reader:
                 "patch",
             )
         elif isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
-            self._owner(function.value, scope, changed=scope is self.notebook)
+            given = (*node.args, *(keyword.value for keyword in node.keywords))
+            kept = any(library_path(value, scope) for value in given)
+            self._owner(function.value, scope, changed=kept or scope is self.notebook)
 
 
 # Word by word --------------------------------------------------------------------------------------------------------

@@ -105,6 +105,8 @@ SUSPICIOUS_IN_ANSWERS = {
 SUSPICIOUS_ATTRIBUTES = {  # attributes, of any object
     "DisableTorchFunction": "bypasses torch's functions",
     "DisableTorchFunctionSubclass": "bypasses torch's functions",
+    "_sys": "reaches sys through another object",
+    "bltns": "reaches Python's built-ins through another object",
     "builtins": "reaches Python's built-ins through another object",
     "importlib": "reaches importlib through another object",
     "sys": "reaches sys through another object",
@@ -115,6 +117,7 @@ SUSPICIOUS_ATTRIBUTES = {  # attributes, of any object
     "__code__": "looks inside a function",
     "__file__": "looks up the path of a file",
     "__func__": "looks inside a method",
+    "__getattribute__": "looks up an attribute by its name",
     "__globals__": "looks inside a function",
     "__loader__": "imports a module by name",
     "__mro__": "walks through classes",
@@ -221,7 +224,7 @@ def _by_library(root: str, parts: list[str], soft: Level) -> tuple[Level, str] |
     """Judge the use of a library's private parts, and of the dictionary of everything in it."""
     if "__dict__" in parts and (root in WATCHED_LIBRARIES or root in TOOLS):
         return ("suspicious" if root in TOOLS else soft), f"accesses everything in {root}"
-    private = any(part.startswith("_") and part[1:2] != "_" for part in parts)
-    if private and root in ("attnlib", "numpy", "sys", "torch"):
+    private = any(part.startswith("_") and part[1:2] != "_" for part in (root, *parts))
+    if private and (root in ("attnlib", "numpy", "torch") or root in sys.stdlib_module_names):
         return ("suspicious" if root == "sys" else soft), f"uses a private part of {root}"
     return None

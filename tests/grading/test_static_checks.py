@@ -176,6 +176,10 @@ SOLVED = {
     "a call of a part": (["def attention(q, k, v):\n    return attnlib.attention.__call__(q, k, v)"], {"1:2"}),
     "a table": (["table = {}\ntable['s'] = attnlib.softmax", "def softmax(x):\n    return table['s'](x)"], {"1:2"}),
     "a list": (["kept = []\nkept.append(attnlib.softmax)", "def softmax(x):\n    return kept[0](x)"], {"1:2"}),
+    "a list, in a function": (
+        ["kept = []\ndef put():\n    kept.append(attnlib.softmax)\nput()", "def softmax(x):\n    return kept[0](x)"],
+        {"1:3"},
+    ),
     "an attribute of one's own": (
         ["class A: pass\nA.run = attnlib.softmax", "def softmax(x):\n    return A.run(x)"],
         {"1:2"},
@@ -242,6 +246,12 @@ AROUND = [
     "import sys\nx = getattr(sys, name)",
     "x = 1\nx = print.__self__",
     "from contextlib import ExitStack\nExitStack.callback = print",
+    "box = Box()\nsys in box",  # whose class has a __contains__ that keeps it
+    "box = Box()\nbox == sys",
+    "box = Box()\nisinstance(sys, Box)",
+    "import collections\nx = collections._sys.modules",
+    "import enum\nx = enum.bltns",
+    "x = 1\nx = object.__getattribute__(softmax, name)",
 ]
 # Ways to give modules other names, by which the guard could be switched off if it were still in sys.modules.
 BOUND = {
@@ -283,6 +293,8 @@ IN_AN_ANSWER = [
     "from signal import alarm\ndef softmax(x):\n    alarm(0)",
     "import threading\ndef softmax(x):\n    threading.Thread(target=print)",
     "x = 1\ndef softmax(x):\n    return open('answers').read()",
+    "import random\ndef softmax(x):\n    random._os.fork()",
+    "import _posixsubprocess\ndef softmax(x):\n    _posixsubprocess.fork_exec()",
     "x = 1\ndef softmax(x):\n    get_ipython().user_ns.clear()",
 ]
 
