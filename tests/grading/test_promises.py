@@ -53,7 +53,7 @@ PROMISES = {
         "tests/grading/test_sandbox_cpu.py::test_time_on_the_clock_is_not_counted",
         "tests/grading/test_sandbox_cpu.py::test_the_processor_time_of_all_processes_counts",
     ),
-    "Our `collect` refuses what another student owns": (
+    "Our `collect` refuses a submission whose files belong to another student.": (
         "tests/grading/test_collect.py::"
         "test_of_the_exchange_only_what_a_student_owns_counts_and_a_time_before_it_was_written_is_named",
     ),
