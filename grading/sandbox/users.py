@@ -8,15 +8,17 @@ import fcntl
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from random import sample
+from typing import BinaryIO
 
 from grading.course import GradingError
 
 FOLDER_NAME = "attention-grading-users"
-# Where the folder with the claims may be. Only root can write there. The second is used if the first is not writable.
-PLACES = (Path("/run"), Path("/var/lib"))
+# Where the folder with the claims may be. The first place that root can write to is used. The last is for services and
+# containers whose file system is read-only. Any account can make a folder there, so the folder's owner is checked.
+PLACES = (Path("/run"), Path("/var/lib"), Path("/dev/shm"))
 # Nobody else uses these IDs. Accounts end at 60,000, and systemd's own ranges, which begin at 60,001 and 61,184, leave
 # them out (https://systemd.io/UIDS-GIDS). From Debian's range, 60,000 to 64,999, packages have only requested higher
 # ones. A container may not have IDs above 65,535.
@@ -32,24 +34,44 @@ def own_user() -> Iterator[int]:
     order.
 
     Raises:
-        GradingError: other submissions have claimed all IDs, or there is no folder that only root can enter.
+        GradingError: other submissions have claimed all IDs, there is no folder that only root can enter, or the files
+            in it cannot be locked.
     """
     if os.getuid():
         yield os.getuid()
         return
     folder = _claims_folder()
     for number in sample(range(FIRST_UID, LAST_UID + 1), LAST_UID + 1 - FIRST_UID):
-        with (folder / str(number)).open("ab") as claim:
-            try:
-                fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:  # another submission has claimed it
-                continue
-            yield number
+        claim = _locked(folder / str(number))
+        if claim is not None:
+            with claim:
+                yield number
             return
     raise GradingError(
         f"the submissions that run on this machine have claimed all user IDs from {FIRST_UID} to {LAST_UID}. Wait "
         "until some of them have ended, or use a smaller number for `--jobs`"
     )
+
+
+def _locked(path: Path) -> BinaryIO | None:
+    """Open and lock the file of a claim. Return None if another submission has locked it.
+
+    Raises:
+        GradingError: it cannot be opened or locked for another reason.
+    """
+    try:
+        with ExitStack() as unless_locked:
+            claim = unless_locked.enter_context(path.open("ab"))
+            with suppress(BlockingIOError, PermissionError):  # some file systems report the latter
+                fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                unless_locked.pop_all()
+                return claim
+    except OSError as error:
+        raise GradingError(
+            f"{path} could not be opened and locked to claim a user ID: {error}. Make sure that root can create and "
+            f"lock files in {path.parent}, and grade again"
+        ) from error
+    return None
 
 
 def _claims_folder() -> Path:

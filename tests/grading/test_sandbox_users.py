@@ -1,10 +1,12 @@
 """Submissions that run at the same time have users of their own, whichever process grades them."""
 
+import errno
 import os
-import stat
 import subprocess
 import sys
 from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -22,14 +24,22 @@ with ExitStack() as stack:
     print(*(stack.enter_context(users.own_user()) for _ in range({count})), flush=True)
     input()
 """
-# Runs as nobody, and does what any account can: bind every socket name that used to serve as a claim of a user ID.
-SQUAT = """import os, socket
+# Runs as nobody, and tries what would claim a user ID or show which are claimed.
+INTRUDE = """import fcntl, os, sys
+place, folder, claim = sys.argv[1:]
 os.setgid(65_534)
 os.setuid(65_534)
-names = ["\\0attention-grading-user-%s" % number for number in range({first}, {last} + 1)]
-sockets = [socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) for name in names]
-print(*(claim.bind(name) for claim, name in zip(sockets, names)), flush=True)
-input()
+os.listdir(place)  # which anybody can
+for intrude in (
+    lambda: os.listdir(folder),
+    lambda: open(claim, "ab"),
+    lambda: fcntl.flock(os.open(claim, os.O_RDONLY), fcntl.LOCK_EX | fcntl.LOCK_NB),
+    lambda: fcntl.flock(os.open(folder, os.O_RDONLY), fcntl.LOCK_SH),
+):
+    try:
+        print(intrude())
+    except OSError as error:
+        print(type(error).__name__)
 """
 # What else gives numbers to users, and which: useradd (login.defs), and systemd (https://systemd.io/UIDS-GIDS).
 TAKEN = {
@@ -99,15 +109,26 @@ def test_numbers_are_free_again_once_their_process_was_killed(fresh, monkeypatch
 
 
 @needs_root
-def test_no_other_account_can_claim_the_numbers(fresh):
-    source = SQUAT.format(first=users.FIRST_UID, last=users.LAST_UID)
-    other = subprocess.Popen([sys.executable, "-Ic", source], stdin=-1, stdout=-1, text=True)
-    assert set(other.stdout.readline().split()) == {"None"}, "all names are bound"
-    with own_user() as number:
-        assert users.FIRST_UID <= number <= users.LAST_UID
-        folder = (fresh / users.FOLDER_NAME).stat()
-        assert (folder.st_uid, stat.S_IMODE(folder.st_mode)) == (0, 0o700)
-    other.communicate("\n", timeout=600)
+def test_no_other_account_can_claim_the_numbers(monkeypatch):
+    with TemporaryDirectory() as place:
+        Path(place).chmod(0o755)
+        monkeypatch.setattr(users, "PLACES", (Path(place),))
+        with own_user() as number:
+            folder = Path(place, users.FOLDER_NAME)
+            line = [sys.executable, "-Ic", INTRUDE, place, folder, folder / str(number)]
+            done = subprocess.run(line, capture_output=True, text=True, check=True, timeout=600)
+    assert done.stdout.split() == ["PermissionError"] * 4
+
+
+@needs_root
+@pytest.mark.parametrize(("function", "code"), [("open", errno.EROFS), ("flock", errno.ENOLCK)])
+def test_a_file_that_cannot_be_locked_says_what_to_do(fresh, monkeypatch, function, code):
+    def fail(*_):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(Path if function == "open" else users.fcntl, function, fail)
+    with pytest.raises(GradingError, match=f"{os.strerror(code)}. Make sure that root can create and lock"), own_user():
+        pass
 
 
 @needs_root
@@ -127,6 +148,17 @@ def test_claims_are_kept_in_the_first_place_that_can_be_written_to(fresh, monkey
     monkeypatch.setattr(users, "PLACES", (fresh / "missing",))
     with pytest.raises(GradingError, match=r"no folder can be made in .*missing"), own_user():
         pass
+
+
+@needs_root
+def test_numbers_can_be_claimed_where_the_file_system_is_read_only():
+    box = ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--"]
+    source = "from grading.sandbox.users import own_user\nwith own_user() as number:\n    print(number)"
+    done = subprocess.run(
+        [*box, sys.executable, "-c", source], capture_output=True, text=True, check=False, timeout=600
+    )
+    assert done.returncode == 0, done.stderr
+    assert users.FIRST_UID <= int(done.stdout) <= users.LAST_UID
 
 
 def test_an_ordinary_user_keeps_their_own_number(monkeypatch):
