@@ -868,7 +868,6 @@ def test_the_script_is_loaded_where_it_is_needed_and_nowhere_else():
         r"explorer/tiles\.js": tiles,
         r"<attention-residual\b": residual,
         r"explorer/residual\.js": residual,
-        r"<link[^>]*explorer\.css": explorers | tiles | residual,
     }
     for what, where in having.items():
         assert {name for name in pages() if re.search(what, text(name))} == where, what

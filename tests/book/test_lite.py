@@ -231,6 +231,7 @@ STATES = """() => {
 ALONE = """\
 import importlib.util, sys, types
 sys.modules["attnlib.checks.book_links"] = types.SimpleNamespace(BOOK_VARIABLE="ATTENTION_BOOK")
+sys.modules["attnlib._extras"] = types.SimpleNamespace(install_command="pip install {}".format)
 spec = importlib.util.spec_from_file_location("alone", next(
     f"{place}/attnlib/checks/browser.py" for place in sys.path if place.endswith("site-packages")
 ))
