@@ -45,8 +45,15 @@ MARKUP_FIXES = (
     (re.compile(r'<th class="head([^"]*)">\s*(?:<p>\s*</p>)?\s*</th>'), r'<td class="head\1"></td>'),
     # Without an element for each name and bracket in code, a page has a quarter fewer elements.
     (re.compile(rf'<span class="(?:{"|".join(PLAIN_PYGMENTS_CLASSES)})">([^<]*)</span>'), r"\1"),
+    # The bar of hidden code reads "Show code cell source", and is called that instead of "Toggle hidden content".
+    (re.compile(r'<summary aria-label="Toggle hidden content">'), "<summary>"),
     # Docutils' role for a source is deprecated, and a list needs items.
     (re.compile(r'role="doc-biblioentry"'), 'role="listitem"'),
+)
+# Code that is hidden until the reader asks for it. For a browser that runs scripts, it is only text in an element
+# <noscript>, until _static/course.js shows it.
+HIDDEN_CODE = re.compile(
+    r'(<details class="[^"]*\babove-input\b[^"]*">\s*<summary.*?</summary>)(.*?)(?=</details>)', re.DOTALL
 )
 # Sphinx writes a long signature as a definition list without terms, inside a term.
 SIGNATURE = re.compile(r'<dt class="sig [^>]*>.*?</dt>', re.DOTALL)
@@ -110,6 +117,7 @@ def fix_markup(body: str) -> str:
     """Return the body of a page with its markup fixed for screen readers, and with small pictures."""
     for wrong, right in MARKUP_FIXES:
         body = wrong.sub(right, body)
+    body = HIDDEN_CODE.sub(r"\1<noscript>\2</noscript>", body)
     return minify_pictures(SIGNATURE.sub(lambda found: _lines(found[0]), body))
 
 

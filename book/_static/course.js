@@ -1,5 +1,6 @@
-// What every page does: it lays itself out part by part, lets the Tab key reach what scrolls, copies formulas as TeX, opens
-// what is folded for a link that leads there, and for paper, and hides what a term means when Escape is pressed.
+// What every page does: it lays itself out part by part, lets the Tab key reach what scrolls, shows hidden code, copies
+// formulas as TeX, opens what is folded for a link that leads there, and for paper, and hides what a term means when Escape
+// is pressed.
 (() => {
   const root = document.documentElement;
 
@@ -7,7 +8,7 @@
   // here follow its parts, one after the other, while the browser has nothing else to do.
   addEventListener("load", () => {
     if (!root.classList.contains("from-top")) return;
-    const boxes = "section section :is(pre, div.math, .table-wrapper, .text_html)";
+    const boxes = "section section :is(pre, div.math, .table-wrapper, .text_html:not(:has(.picture)))";
     const parts = document.querySelectorAll(`.bd-article :is(section section, dl.py, ${boxes})`).values();
     function layOutNext() {
       let size = 0; // how many elements this step has laid out; about 100 keep it short
@@ -45,6 +46,20 @@
   }
 
   document.addEventListener("DOMContentLoaded", () => document.querySelectorAll(SCROLLS).forEach(watch));
+
+  // Until it is opened, hidden code is the text of an element <noscript> (book/_ext/html_fixes.py). The copy button is like
+  // those that sphinx-copybutton has given to the other code; its script sees clicks on all of them.
+  document.addEventListener("toggle", ({ target }) => {
+    const cell = /** @type {HTMLElement} */ (target), waiting = cell.querySelector(":scope > noscript");
+    if (!waiting) return;
+    waiting.outerHTML = waiting.textContent;
+    const button = document.querySelector(".copybtn:not(.success)")?.outerHTML ?? "";
+    for (const code of cell.querySelectorAll("pre")) {
+      watch(code);
+      code.id = `opened-code-${document.querySelectorAll("[id^=opened-code]").length}`;
+      code.insertAdjacentHTML("afterend", button.replace(/#[\w-]+/, `#${code.id}`));
+    }
+  }, { capture: true }); // since this event does not bubble
 
   // Browsers would copy the letters of a formula without what they mean: x 2 for x^2.
   document.addEventListener("copy", (event) => {

@@ -102,25 +102,30 @@ def test_what_is_read_stays_in_place_while_what_is_above_it_is_laid_out(busy):
 
 
 def test_a_link_a_reload_and_the_way_back_lead_to_the_same_place_as_on_a_page_laid_out_at_once(two_pages, site):
-    def places(page):
+    def visit(page):
         page.goto(f"{site}{PAGE}")
         name = page.locator(SECTIONS).nth(-2).get_attribute("id")
         page.evaluate("name => { location.hash = name }", name)
         page.wait_for_function(f"Math.abs({PLACE}) < innerHeight")
-        yield page.evaluate(PLACE)
+        yield
         page.goto("about:blank")
         page.goto(f"{site}{PAGE}#{name}")
-        yield page.evaluate(PLACE)
+        yield
         page.evaluate("scrollBy(0, -500)")
         page.wait_for_function("scrollY > 500")
         for move in (page.reload, lambda: (page.goto("about:blank"), page.go_back())):
             move()
             page.wait_for_load_state()
-            yield page.evaluate(PLACE)
+            yield
 
     lazy, whole = two_pages
     lazy.add_init_script(NEVER_IDLE)
-    assert list(places(lazy)) == pytest.approx(list(places(whole)), abs=1)
+    for _ in zip(visit(lazy), visit(whole), strict=True):
+        whole.bring_to_front()  # a browser brings a page back to its place frame by frame, and a hidden tab has none
+        whole.evaluate(FRAMES)
+        place = whole.evaluate(PLACE)
+        lazy.bring_to_front()
+        lazy.wait_for_function(f"place => Math.abs({PLACE} - place) <= 1", arg=place)
 
 
 GAPS = """[...document.querySelectorAll('.bd-article section > section:has(> h2:first-child, > h3:first-child)')]

@@ -1,0 +1,67 @@
+"""Code that a page hides is only text until the reader opens it; then it is like any other code."""
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+PAGE = "book/context-vectors.html"
+HIDDEN = "details.above-input"
+OPEN = "all => all.forEach(one => { one.open = true })"
+# The code that a browser without scripts has, cell by cell.
+SOURCES = "cells => cells.map(cell => cell.querySelector('pre').textContent)"
+
+
+@pytest.fixture(scope="module")
+def sources(browser, site):
+    with browser.new_context(java_script_enabled=False) as context:
+        page = context.new_page()
+        page.goto(site + PAGE)
+        found = page.locator(HIDDEN).evaluate_all(SOURCES)
+        assert len(found) > 2
+        page.locator(f"{HIDDEN} > summary").first.click()
+        assert page.locator(f"{HIDDEN} pre").first.is_visible()
+        return found
+
+
+def test_it_is_no_element_until_the_reader_opens_it(opened, sources):
+    page, wrong = opened(PAGE)
+    page.locator("details.fold").evaluate_all(OPEN)
+    cells = page.locator(HIDDEN)
+    for number, source in enumerate(sources):
+        cell = cells.nth(number)
+        assert cell.locator("pre, span").count() == 0
+        cell.locator("summary").click()
+        cell.locator("pre").wait_for()
+        assert cell.locator("pre").text_content() == source
+        cell.locator("summary").click()
+        cell.locator("pre").wait_for(state="hidden")
+        cell.locator("summary").click()
+        assert cell.locator("pre").count() == 1
+    assert not wrong
+
+
+def test_each_is_copied_by_its_own_button(opened, sources):
+    page, _ = opened(PAGE)
+    page.locator("details.fold").evaluate_all(OPEN)
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    for number, source in enumerate(sources):
+        cell = page.locator(HIDDEN).nth(number)
+        cell.locator("summary").click()
+        cell.locator("pre").hover()
+        cell.locator(".copybtn").click()
+        assert page.evaluate("navigator.clipboard.readText()").strip() == source.strip()
+
+
+def test_the_tab_key_reaches_it_where_it_is_wider_than_its_box(opened):
+    page, _ = opened(PAGE, width=320)
+    page.add_style_tag(content="pre { white-space: pre !important }")  # on narrow screens, the course wraps its code
+    page.locator("details").evaluate_all(OPEN)
+    page.locator(f"{HIDDEN} pre[tabindex='0']").first.wait_for()
+
+
+def test_its_bar_is_called_what_it_reads(opened):
+    page, _ = opened(PAGE)
+    tree = page.context.new_cdp_session(page).send("Accessibility.getFullAXTree")["nodes"]
+    names = {node["name"]["value"] for node in tree if node.get("role", {}).get("value") == "DisclosureTriangle"}
+    assert "Show code cell source" in names
+    assert not {name for name in names if "toggle" in name.lower()}
