@@ -37,6 +37,7 @@ COLOURS = (  # at least 3:1 on white and on near-black; colour-blind readers can
     *("#1f9aa8", "#d0473f", "#6b7fd6", "#b04fb0", "#5f9a2b", "#7d8791"),
 )
 QUERY, KEY, VALUE = "#9b6bd1", "#c8641c", "#00967d"  # in all figures; colour-blind readers can tell them apart too
+LABEL_PAD = 8  # points between the labels of the ticks and that of the axis
 MAX_SHADE = 0.65  # of a shade: ink on it keeps a contrast of more than 4.5:1, in light and in dark
 
 
@@ -48,6 +49,7 @@ def use_style() -> None:
             **{name: INK for name in ("xtick.color", "ytick.color", "legend.labelcolor", "grid.color")},
             "figure.facecolor": "none",
             "axes.facecolor": "none",
+            "axes.labelpad": LABEL_PAD,
             "savefig.facecolor": "none",
             "legend.frameon": False,
             "axes.prop_cycle": cycler(color=COLOURS),
@@ -321,8 +323,8 @@ def _fit(ax: Axes, columns: int) -> None:
 def _label(ax: Axes, queries: Sequence[str], keys: Sequence[str], title: str) -> None:
     ax.set_xticks(range(len(keys)), keys, parse_math=False)
     ax.set_yticks(range(len(queries)), queries, parse_math=False)
-    ax.set_xlabel("key (what is attended to)")
-    ax.set_ylabel("query (who attends)")
+    ax.set_xlabel("key (what is attended to)", labelpad=LABEL_PAD)
+    ax.set_ylabel("query (who attends)", labelpad=LABEL_PAD)
     ax.xaxis.tick_top()
     ax.xaxis.set_label_position("top")
     ax.tick_params(length=0)

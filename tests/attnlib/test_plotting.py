@@ -65,6 +65,16 @@ def test_axes_say_who_attends_to_what(figure):
     assert ax.get_ylim() == (1.5, -0.5), "the first query stands on top"
 
 
+def test_the_names_of_the_axes_stand_apart_from_their_labels(figure):
+    figure.draw_without_rendering()
+    ax = figure.axes[0]
+    for axis, side in ((ax.xaxis, "y"), (ax.yaxis, "x")):
+        name, labels = axis.label.get_window_extent(), [label.get_window_extent() for label in axis.get_ticklabels()]
+        ends = [getattr(box, f"{side}{end}") for box in labels for end in (0, 1)]
+        gap = name.y0 - max(ends) if side == "y" else min(ends) - name.x1
+        assert gap / figure.dpi * 72 > 5  # points; about half the height of the letters
+
+
 def test_a_larger_weight_has_a_stronger_shade(figure):
     shades = [patch.get_alpha() for patch in figure.axes[0].patches]
     assert np.argsort(shades).tolist() == np.argsort(WEIGHTS.ravel(), kind="stable").tolist()
