@@ -1,0 +1,55 @@
+"""The bar above a page: each of its buttons shows where the focus is, and what it opens has a name."""
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+PAGE = "book/masks.html"
+# What can have the focus in the bar, and the menu that is open in it; and the search in the sidebar.
+CONTROLS = ".bd-header-article :is(button, a, [tabindex]), .bd-sidebar-primary .search-button-field"
+RING = """one => {
+    one.focus({focusVisible: true});
+    const style = getComputedStyle(one), ring = style.outlineStyle === "solid" && parseFloat(style.outlineWidth);
+    return {has: document.activeElement === one && one.matches(":focus-visible"), ring, colour: style.outlineColor};
+}"""
+ACCENT = """() => {
+    const probe = document.body.appendChild(document.createElement("i"));
+    probe.style.color = "var(--pst-color-accent)";
+    return getComputedStyle(probe).color;
+}"""
+MENU = ".dropdown-download-buttons > button"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_each_button_and_each_item_of_the_menu_shows_the_focus(opened, width, scheme):
+    page, _ = opened(PAGE, width=width, scheme=scheme)
+    page.locator(MENU).click()
+    page.locator(".dropdown-menu.show").wait_for()
+    shown = [one for one in page.locator(CONTROLS).all() if one.is_visible()]
+    assert len(shown) >= 6
+    without = []
+    for one in shown:
+        found = one.evaluate(RING)
+        if not found["has"] or found["ring"] < 2 or found["colour"] != page.evaluate(ACCENT):
+            without.append((one.get_attribute("class"), found))
+    assert without == []
+
+
+def dialogs(page):
+    """The names of the dialogs that a screen reader finds on a page."""
+    tree = page.context.new_cdp_session(page).send("Accessibility.getFullAXTree")["nodes"]
+    return [node["name"]["value"] for node in tree if node.get("role", {}).get("value") == "dialog"]
+
+
+@pytest.mark.parametrize(
+    ("button", "name"),
+    [(".primary-toggle", "Chapters"), (".secondary-toggle", "Contents"), (".search-button", "Search")],
+)
+def test_what_a_button_opens_on_a_phone_has_a_name(opened, button, name):
+    page, wrong = opened(PAGE, width=390)
+    assert dialogs(page) == []
+    page.locator(f".bd-header-article {button}").click()
+    page.locator("dialog[open]").wait_for()
+    assert dialogs(page) == [name]
+    assert not wrong
