@@ -16,6 +16,8 @@ from markupsafe import Markup
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
+from _ext.number_columns import align_numbers
+
 SHORTEST_PARAGRAPH, LONGEST_DESCRIPTION = 40, 180  # characters; search engines show about as many as the longest has
 # This is how Sphinx writes a description that the page itself gives.
 DESCRIPTION_TAG = re.compile(r'<meta content="([^"]*)"(?: lang="\w+")? name="description"')
@@ -114,11 +116,11 @@ def head_tags(app: Sphinx, pagename: str, context: dict[str, Any]) -> str:
 
 
 def fix_markup(body: str) -> str:
-    """Return the body of a page with its markup fixed for screen readers, and with small pictures."""
+    """Return the body of a page with its markup fixed for screen readers, columns of numbers, and small pictures."""
     for wrong, right in MARKUP_FIXES:
         body = wrong.sub(right, body)
     body = HIDDEN_CODE.sub(r"\1<noscript>\2</noscript>", body)
-    return minify_pictures(SIGNATURE.sub(lambda found: _lines(found[0]), body))
+    return minify_pictures(align_numbers(SIGNATURE.sub(lambda found: _lines(found[0]), body)))
 
 
 def _lines(signature: str) -> str:
