@@ -65,16 +65,22 @@ class Term(NamedTuple):
 
 
 @cache
-def terms() -> dict[str, Term]:
-    """Return the terms of the glossary by name, the longest first, so that "causal mask" comes before "mask".
-
-    A term such as "kernel (of a processor)" has a second meaning elsewhere, and is left out.
-    """
+def glossary() -> dict[str, Term]:
+    """Return all terms of the glossary by name, the longest first, so that "causal mask" comes before "mask"."""
     if not SOURCE.exists():  # a part of the book is built by itself
         return {}
     entries = ENTRY.findall(SOURCE.read_text().split(":::{glossary}\n")[1].split("\n:::")[0] + "\n")
-    found = [Term(name, plain(text)) for name, text in entries if not re.search(r" \((?!\w+\))", name)]
+    found = [Term(name, plain(text)) for name, text in entries]
     return {term.name: term for term in sorted(found, key=lambda term: -len(term.name))}
+
+
+@cache
+def terms() -> dict[str, Term]:
+    """Return the terms that are linked wherever a page first uses them.
+
+    A term such as "kernel (of a processor)" has a second meaning elsewhere: it is linked where a page says so.
+    """
+    return {name: term for name, term in glossary().items() if not re.search(r" \((?!\w+\))", name)}
 
 
 def plain(text: str) -> str:
@@ -167,7 +173,7 @@ def finish_page(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         for item in doctree.findall(nodes.definition_list_item):
             name_pages(app, item, in_order)
         return
-    by_id = {anchor: terms()[name] for name, anchor in anchors(app.env).items() if name in terms()}
+    by_id = {anchor: glossary()[name] for name, anchor in anchors(app.env).items() if name in glossary()}
     for link in doctree.findall(nodes.reference):
         term = by_id.get(link.get("refuri", "").partition("#")[2])
         if term and link.get("internal"):

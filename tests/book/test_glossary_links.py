@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 from _ext import glossary_links
+from _tools.reading_time import parse
 from bs4 import BeautifulSoup
+from pages import text as built
 from served import served
 from sphinx.application import Sphinx
 from sphinx.util.console import strip_colors
@@ -73,10 +75,10 @@ def site(tmp_path_factory):
     warnings = io.StringIO()
     with pytest.MonkeyPatch.context() as patch, docutils_namespace():
         patch.setattr(glossary_links, "SOURCE", folder / "book" / "glossary.md")
-        for cached in (glossary_links.terms, glossary_links.expression):
+        for cached in (glossary_links.glossary, glossary_links.terms, glossary_links.expression):
             cached.cache_clear()
         Sphinx(folder, None, folder / "html", folder / "trees", "html", CONFIG, io.StringIO(), warnings).build()
-    for cached in (glossary_links.terms, glossary_links.expression):
+    for cached in (glossary_links.glossary, glossary_links.terms, glossary_links.expression):
         cached.cache_clear()
     assert strip_colors(warnings.getvalue()) == ""
     return folder / "html"
@@ -116,6 +118,17 @@ def test_every_ordinary_word_is_a_term_of_the_glossary():
     assert glossary_links.terms().keys() >= glossary_links.ORDINARY_WORDS
     assert "grouped-query attention (GQA)" in glossary_links.terms()
     assert not [name for name in glossary_links.terms() if name.startswith("kernel (")]  # of kernel regression, too
+
+
+def test_every_term_has_a_definition_to_show():
+    assert [name for name, term in glossary_links.glossary().items() if not term.definition] == []
+
+
+def test_the_glossary_names_a_page_for_every_term():
+    entries = parse(built("book/glossary.html")).select("dl.glossary > dt")
+    unused = [entry.find(string=True) for entry in entries if not entry.find_next_sibling("dd").select(".used-in")]
+    assert len(entries) > 50
+    assert unused == []
 
 
 @pytest.mark.browser
