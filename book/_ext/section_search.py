@@ -39,6 +39,7 @@ REFERENCE = (
 REFERENCE_WEIGHT = 0.15
 TEACHING, TEACHING_WEIGHT = "book/teaching/", 0.4
 EXERCISES_WEIGHT = 0.5
+TASK_WEIGHT = 0.2  # for a section of an exercise: its title names what it tests, but a chapter explains it
 RECURRING_WEIGHT = (
     0.5  # for sections that many pages have, such as "Summary": they repeat what another section explains
 )
@@ -114,18 +115,18 @@ def _pieces(node: Any) -> Iterator[str]:
 def with_weights(entries: list[Entry]) -> list[Entry]:
     """Return the entries with how much a hit in each counts, and whether it is on a page to look things up in."""
     recurring = Counter(entry["title"] for entry in entries)
-    pages = (entry["url"].partition(".html")[0] for entry in entries)
+    places = (entry["url"].partition(".html") for entry in entries)
     return [
-        entry | {"weight": _weight(page, recurring[entry["title"]]), "reference": page in REFERENCE}
-        for entry, page in zip(entries, pages, strict=True)
+        entry | {"weight": _weight(page, bool(part), recurring[entry["title"]]), "reference": page in REFERENCE}
+        for entry, (page, _, part) in zip(entries, places, strict=True)
     ]
 
 
-def _weight(page: str, same_title: int) -> float:
-    """Return the weight of an entry, given its page and how many entries have its title."""
+def _weight(page: str, is_part: bool, same_title: int) -> float:
+    """Return the weight of an entry: of its page or a part of it, given how many entries have its title."""
     if page in REFERENCE:
         return REFERENCE_WEIGHT
-    weights = {"exercises/": EXERCISES_WEIGHT, TEACHING: TEACHING_WEIGHT}
+    weights = {"exercises/": TASK_WEIGHT if is_part else EXERCISES_WEIGHT, TEACHING: TEACHING_WEIGHT}
     weight = next((weight for folder, weight in weights.items() if page.startswith(folder)), 1)
     return weight * (RECURRING_WEIGHT if same_title >= RECURRING else 1)
 

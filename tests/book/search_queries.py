@@ -27,6 +27,8 @@ WANTED = {
         "queries-keys-values.html#the-square-root-derived",
         "queries-keys-values.html",
     ],
+    "scaled dot product attention": ["queries-keys-values.html"],
+    "exercises masks": ["exercises/05-masking/masking.html"],
     "install": ["install.html", "install.html#install-it-with-pip"],
     "flash attention": ["tiles-and-the-gpu.html", "tiles-and-the-gpu.html#tiles"],
     "atention": [
