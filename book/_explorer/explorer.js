@@ -266,10 +266,10 @@ class AttentionExplorer extends HTMLElement {
   }
 
   makeField(name) {
-    const { label, placeholder } = FIELDS[name];
+    const { label, lowest, placeholder } = FIELDS[name];
     this.fields[name] = h("input", {
       type: "text",
-      inputmode: "decimal",
+      inputmode: lowest < 0 ? "text" : "decimal", // the decimal keypad of iOS has no minus
       autocomplete: "off",
       size: 6,
       placeholder,

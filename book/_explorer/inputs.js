@@ -114,8 +114,7 @@ export class NumberTable {
     this.fields.flat().forEach((field) => this.errors.set(field, null));
     this.fields = Array.from(
       { length: rows },
-      () =>
-        columns.map(() => h("input", { type: "text", inputmode: "decimal", autocomplete: "off", spellcheck: "false" })),
+      () => columns.map(() => h("input", { type: "text", autocomplete: "off", spellcheck: "false" })),
     );
     this.stopAt(this.fields[0][0]);
     this.names = this.fields.map(() => h("th", { scope: "row" }));

@@ -45,7 +45,7 @@ export function focusOf({ kind, word, component }, active) {
 export class WordWatch {
   svg = /** @type {SVGSVGElement} */ (document.createElementNS("http://www.w3.org/2000/svg", "svg"));
   drawing = new Drawing(this.svg);
-  editor = h("input", { type: "text", inputmode: "decimal", autocomplete: "off", class: "attn-editor", hidden: true });
+  editor = h("input", { type: "text", autocomplete: "off", class: "attn-editor", hidden: true });
   player = new Player("Step", (step) => this.go(step), () => this.start());
   stages = h("div", { class: "attn-stages", role: "group", "aria-label": "Stages" });
   canvas = h("div", { class: "attn-canvas" });
@@ -385,7 +385,7 @@ export class WordWatch {
     const source = sourceOf(this.look.state, cell, { head: this.look.head, width });
     if (!source) return false;
     const { x, y, width: wide, height } = this.drawing.drawn.get(key)?.values ?? {};
-    const room = Math.max(wide, 58);
+    const room = Math.max(wide, 72); // -1.2345, in the larger letters of a phone
     this.edited = source;
     this.editor.hidden = false;
     this.editor.setAttribute("aria-label", cell.label.replace(/:[^:]*$/, ""));
