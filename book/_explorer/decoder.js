@@ -39,6 +39,8 @@ class AttentionDecoder extends ModelElement {
   prompt = 0; // tokens of it
   /** @type {number | null} the token that the pointer is on */
   over = null;
+  /** @type {{ layer: number, head: number } | null} the head that the pointer is on */
+  overHead = null;
   room = 0; // how wide the drawing may be
   top = 0; // the first line that is in sight
   frame = 0;
@@ -55,12 +57,12 @@ class AttentionDecoder extends ModelElement {
 
   connectedCallback() {
     if (this.config) return;
-    const { examples, layer, head } = DECODER.config;
+    this.begin(DECODER, SAID.stopped);
+    const { examples, layer, head } = this.config;
     this.defaults = {
       ...{ text: examples[0], written: [], count: 0, chosen: null, temperature: 0.8, topP: 0.9, layer, head, seed: 0 },
       equal: false,
     };
-    this.begin(DECODER, SAID.stopped);
   }
 
   // ---- the model
@@ -184,7 +186,7 @@ class AttentionDecoder extends ModelElement {
     if (this.asked === this.shown) return; // one more token of what is already shown
     const shown = this.asked;
     if (shown.text !== this.shown.text) this.own = "";
-    Object.assign(this, { prompt, shown, over: null, rate: 0, isLooking: shown.chosen !== null });
+    Object.assign(this, { prompt, shown, over: null, overHead: null, rate: 0, isLooking: shown.chosen !== null });
     if (this.controls.field.value === shown.text) this.controls.complain("");
     this.controls.set(shown);
   }
@@ -234,7 +236,7 @@ class AttentionDecoder extends ModelElement {
   }
 
   start(tokens = RUN) {
-    Object.assign(this, { plays: false, isLooking: false, over: null });
+    Object.assign(this, { plays: false, isLooking: false, over: null, overHead: null });
     this.controls.verdict.textContent = "";
     this.goal = this.shown.count + tokens;
     this.run = { start: performance.now(), from: this.shown.count };
@@ -292,6 +294,7 @@ class AttentionDecoder extends ModelElement {
     this.pause();
     this.isLooking = true;
     this.change(at);
+    this.controls.set(this.shown);
     this.update();
   }
 
@@ -344,7 +347,8 @@ class AttentionDecoder extends ModelElement {
 
   /** What is shown of the text, see decoder_view.js. */
   get state() {
-    const { place, count, prompt, shown, sizes, bytes, names, top, room } = this;
+    const { place, count, prompt, sizes, bytes, names, top, room } = this;
+    const shown = { ...this.shown, ...this.overHead };
     const found = this.found.slice(0, count);
     const tokens = found.map(({ token }) => token);
     return { found, tokens, prompt, place, shown, sizes, bytes, names, top, room };

@@ -6,6 +6,7 @@ import { Player } from "./player.js";
 import { button, ModelControls } from "./model_controls.js";
 import { h, labelled, shown } from "./table.js";
 
+const HOW = "Point at a head’s number, or at a row of the cache, to see where that head looks. A click keeps it.";
 const SPEEDS = [["slowly", 700], ["8 tokens a second", 125], ["as fast as possible", 4]];
 
 /**
@@ -66,6 +67,7 @@ export class DecoderControls extends ModelControls {
       h("div", { class: "attn-buttons", role: "group", "aria-label": "Examples" }, ...examples),
       h("div", {}, this.message.element, this.restart, this.note),
       this.canvas,
+      h("p", {}, HOW),
       this.player.element,
       row(
         this.temperature.element("Temperature"),

@@ -1,14 +1,14 @@
 // What the reader points at in the decoder's drawing, and chooses there, by pointer or by key.
 
-import { columnAt } from "./decoder_scene.js";
+import { columnAt, headAt } from "./decoder_scene.js";
 
 export class DecoderPointer {
   /** @param {any} decoder the element, see decoder.js */
   constructor(decoder) {
     this.decoder = decoder;
     const { svg } = decoder;
-    svg.addEventListener("pointermove", (event) => this.point(this.placeAt(event)));
-    svg.addEventListener("pointerleave", () => this.point(null));
+    svg.addEventListener("pointermove", (event) => this.point(this.placeAt(event), this.headAt(event)));
+    svg.addEventListener("pointerleave", () => this.point(null, null));
     svg.addEventListener("click", (event) => this.pick(event));
     svg.addEventListener("keydown", (event) => this.key(event));
   }
@@ -17,10 +17,12 @@ export class DecoderPointer {
     return this.decoder.drawing.shapeOf(target)?.cell;
   }
 
-  point(place) {
+  point(over, overHead) {
     const { decoder } = this;
-    if (place === decoder.over || decoder.controls.player.isPlaying) return;
-    decoder.over = place;
+    const isSame = over === decoder.over && overHead?.layer === decoder.overHead?.layer &&
+      overHead?.head === decoder.overHead?.head;
+    if (isSame || decoder.controls.player.isPlaying) return;
+    Object.assign(decoder, { over, overHead });
     decoder.soon();
   }
 
@@ -33,10 +35,20 @@ export class DecoderPointer {
     return columnAt(event.clientX - svg.getBoundingClientRect().left, room, count, sizes.context);
   }
 
+  /** The head at which an event happened: that of a number, or one that reads this row of the cache. */
+  headAt(event) {
+    const cell = this.cellAt(event);
+    if (cell?.kind === "head") return { layer: cell.layer, head: cell.word };
+    if (cell?.kind !== "field") return null;
+    const { svg, sizes, shown } = this.decoder;
+    return headAt(event.clientY - svg.getBoundingClientRect().top - cell.cache, sizes, shown.head);
+  }
+
   pick(event) {
     const cell = this.cellAt(event);
-    if (cell?.kind === "bar") this.decoder.takeBar(cell.word);
-    else if (cell) this.decoder.look({ chosen: this.placeAt(event) });
+    if (cell?.kind === "bar") return this.decoder.takeBar(cell.word);
+    const place = this.placeAt(event);
+    if (cell) this.decoder.look({ ...(place === null ? {} : { chosen: place }), ...this.headAt(event) });
   }
 
   key(event) {
@@ -46,7 +58,7 @@ export class DecoderPointer {
     const to = { ArrowLeft: place - 1, ArrowRight: place + 1, Home: 0, End: count - 1 }[event.key];
     if (to === undefined) return;
     event.preventDefault();
-    this.decoder.over = null;
+    Object.assign(this.decoder, { over: null, overHead: null });
     this.decoder.look({ chosen: Math.max(0, Math.min(count - 1, to)) });
   }
 

@@ -15,9 +15,11 @@ const TEXT = LINES * LINE;
 const BESIDE = 600; // how wide the drawing has to be for the bars beside the text
 const BAR_ROW = 20;
 const BAR_NAME = 104;
-const MARGIN = 58; // the names of the layers
+const MARGIN = 84; // the names of the layers and the numbers of their heads
 const WEIGHT = 56; // how high the bar of a weight of 1 is
 const UNIT = 2; // the height of a number in the cache
+const BAND = UNIT * PICTURE.layer; // the height of a layer in the cache
+const HEADS = MARGIN - 16; // how wide the numbers of all heads are
 const FIRST_COLUMNS = 64; // that there is room for at first
 
 /** @typedef {import("./shapes.js").Shape} Shape */
@@ -62,7 +64,7 @@ export function decoderScene(view) {
   const columns = columnsFor(view.pieces.length, view.sizes.context);
   const v = {
     ...{ ...view, textWidth, above, column: (room - MARGIN - 2) / columns, cache: above + WEIGHT + 8 },
-    ...{ barsAt: { ...bars, width: room - bars.x }, below: UNIT * PICTURE.layer * view.sizes.layers },
+    ...{ barsAt: { ...bars, width: room - bars.x }, below: BAND * view.sizes.layers },
   };
   const { shapes, top } = text(v);
   return {
@@ -82,6 +84,20 @@ function columnsFor(count, context) {
 export function columnAt(x, room, count, context) {
   const column = (room - MARGIN - 2) / columnsFor(count, context);
   return Math.max(0, Math.min(count - 1, Math.floor((x - MARGIN) / column)));
+}
+
+/**
+ * Which head of which layer reads the row at a height of the cache; null above it and below it. Several heads read the
+ * same keys: the one that has the same place among them as the head that is looked at.
+ *
+ * @returns {{ layer: number, head: number } | null}
+ */
+export function headAt(y, { layers, heads, kvHeads }, head) {
+  const layer = Math.floor(y / BAND);
+  if (layer < 0 || layer >= layers) return null;
+  const row = Math.floor((y - BAND * layer) / (UNIT * PICTURE.rows));
+  const group = heads / kvHeads;
+  return { layer, head: row < 2 * kvHeads ? row % kvHeads * group + head % group : head };
 }
 
 /** Text in a monospaced font, stretched to a width if one is given. */
@@ -195,18 +211,18 @@ function weightShapes(v) {
 /** What is kept of each token, and room for more. */
 function cacheShapes(v) {
   const width = v.room - MARGIN - 2;
-  const band = UNIT * PICTURE.layer;
-  const half = band / 2 - UNIT / 2;
+  const half = BAND / 2 - UNIT / 2;
   const layers = Array.from({ length: v.sizes.layers }, (_, layer) => {
-    const y = v.cache + band * layer;
+    const y = v.cache + BAND * layer;
     const isLooking = layer === v.at.layer;
     const heavy = { "font-weight": isLooking ? 700 : 400, "font-size": 11, "text-anchor": "start" };
-    const empty = { ...frame(MARGIN, y, width, band - 2 * UNIT), "stroke-opacity": 0.35, "stroke-dasharray": "2 3" };
+    const empty = { ...frame(MARGIN, y, width, BAND - 2 * UNIT), "stroke-opacity": 0.35, "stroke-dasharray": "2 3" };
     return [
       shape(`layer-${layer}`, "rect", empty),
-      label(`layer-name-${layer}`, 0, y + half + 3, `layer ${layer}`, heavy),
+      label(`layer-name-${layer}`, 0, y + 10, `layer ${layer}`, heavy),
+      ...headNumbers(v, layer, y + 15),
       label(`layer-k-${layer}`, MARGIN - 12, y + half - 4, "K", { ...heavy, fill: COLOURS.key, "font-weight": 700 }),
-      label(`layer-v-${layer}`, MARGIN - 12, y + band - 6, "V", { ...heavy, fill: COLOURS.value, "font-weight": 700 }),
+      label(`layer-v-${layer}`, MARGIN - 12, y + BAND - 6, "V", { ...heavy, fill: COLOURS.value, "font-weight": 700 }),
     ];
   });
   const columns = v.pictures.map((href, j) =>
@@ -226,13 +242,32 @@ function cacheShapes(v) {
   return [...layers.flat(), ...columns, ...marks, title("cache-title", 0, foot + 18, v.cacheTitle)];
 }
 
+/** The numbers of a layer's heads; the one that is looked at is coloured. */
+function headNumbers({ at, sizes: { heads } }, layer, y) {
+  const width = HEADS / heads;
+  return Array.from({ length: heads }, (_, head) => {
+    const isLooking = layer === at.layer && head === at.head;
+    const box = { ...frame(width * head + 0.5, y, width - 1, 16), rx: 2, "pointer-events": "all", cursor: "pointer" };
+    const fill = { fill: COLOURS.score, "fill-opacity": isLooking ? 0.45 : 0, "stroke-opacity": 0.5 };
+    return [
+      shape(`head-${layer}-${head}`, "rect", { ...box, ...fill }, {
+        cell: { kind: "head", word: head, layer, label: "" },
+      }),
+      label(`head-name-${layer}-${head}`, width * (head + 0.5), y + 12, String(head), {
+        ...{ "font-size": 10, "font-weight": isLooking ? 700 : 400 },
+        "aria-hidden": "true", // there is a select for them
+      }),
+    ];
+  }).flat();
+}
+
 /** The token that looks, and the keys and values that its head reads. */
 function looking(v) {
   const { layers: _, heads, kvHeads } = v.sizes;
   const group = Math.floor(v.at.head * kvHeads / heads);
   const width = v.column * (v.place + 1);
   const row = UNIT * PICTURE.rows;
-  const top = v.cache + UNIT * PICTURE.layer * v.at.layer + row * group;
+  const top = v.cache + BAND * v.at.layer + row * group;
   const rows = ["keys", "values"].map((name, n) => {
     const place = frame(MARGIN - 1, top + n * row * kvHeads - 1, width + 1, row + 2);
     return shape(`read-${name}`, "rect", { ...place, stroke: "currentColor", "stroke-width": 1.5 });
@@ -243,7 +278,7 @@ function looking(v) {
   return [
     ...rows,
     shape("field", "rect", { ...all, fill: "none", "pointer-events": "all" }, {
-      cell: { kind: "field", word: v.place, label: "" },
+      cell: { kind: "field", word: v.place, cache: v.cache, label: "" },
     }),
     shape("looking", "rect", { ...column, stroke: COLOURS.query, "stroke-width": 2, "pointer-events": "none" }),
   ];

@@ -12,10 +12,14 @@ interface Window {
     };
 }
 
-/** The day on which each chapter was read, and whether the first answer to each of its questions was right. */
+/**
+ * The day on which each chapter was read, whether the first answer to each of its questions was right, and which checks
+ * of each notebook have passed in the browser version of the exercises.
+ */
 interface Progress {
     read: Record<string, string>;
     answers: Record<string, Record<string, boolean>>;
+    checks: Record<string, Record<string, boolean>>;
 }
 
 // What the page of the search loads before search.js: Sphinx's data on English, MiniSearch, and the book's sections.
@@ -28,11 +32,10 @@ declare const MiniSearch: any;
 
 /** What _ext/explorer_assets.py writes before the script of a model that runs in a page. */
 interface ModelScript {
-    // deno-lint-ignore no-explicit-any
-    config: any;
     worker: string;
 }
-declare const DATE_TRANSLATOR: ModelScript;
+// deno-lint-ignore no-explicit-any
+declare const DATE_TRANSLATOR: ModelScript & { config: any };
 declare const DECODER: ModelScript;
 declare const MINILM: ModelScript;
 

@@ -30,8 +30,8 @@ class AttentionMinilm extends ModelElement {
 
   connectedCallback() {
     if (this.config) return;
-    this.defaults = { ...MINILM.config.examples[0], random: false };
     this.begin(MINILM, SAID.stopped);
+    this.defaults = { ...this.config.examples[0], random: false };
   }
 
   /** @override */

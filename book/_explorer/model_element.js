@@ -3,7 +3,7 @@
 import { Drawing } from "./drawing.js";
 import { ModelWorker } from "./model_worker.js";
 import { copyAddress } from "./share.js";
-import { h } from "./table.js";
+import { configuration, h } from "./table.js";
 
 const LOADING_SAID = {
   loading: "Loading the model…",
@@ -31,9 +31,10 @@ export class ModelElement extends HTMLElement {
   stoppedText = ""; // what is said when the worker has stopped
 
   /** Take the place of the offer, and load the model. */
-  begin(/** @type {ModelScript} */ { config, worker }, stoppedText) {
-    Object.assign(this, { config, stoppedText });
-    this.group.setAttribute("aria-label", config.caption);
+  begin(/** @type {ModelScript} */ { worker }, stoppedText) {
+    this.config = configuration(this);
+    this.stoppedText = stoppedText;
+    this.group.setAttribute("aria-label", this.config.caption);
     const offer = this.querySelector(".attn-offer");
     const hadFocus = offer?.contains(document.activeElement);
     offer?.remove();

@@ -5,6 +5,8 @@ import { COLOURS } from "./colours.js";
 import { clipped } from "./shapes.js";
 
 export const SIDE = 168; // how wide and how high it is
+// A finger on it does not scroll the page. Browsers ignore touch-action for what is displayed inline, as shapes are.
+const GRIP_STYLE = "display: block; touch-action: none; cursor: move";
 const GRIP = 9; // the radius of the handle that the reader drags
 const NICE = [1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8]; // and these times a power of ten
 const HEAD = 8; // of an arrow
@@ -175,7 +177,7 @@ function arrowShapes(v, { of, word, at }, name) {
     },
     {
       ...{ key: `arrow-${of}-${word}-grip`, tag: "rect", cell: { kind: "arrow", of, word, label } },
-      attributes: { ...grip, "fill-opacity": v.hiding ? 0 : 0.18, style: "touch-action: none; cursor: move" },
+      attributes: { ...grip, "fill-opacity": v.hiding ? 0 : 0.18, style: GRIP_STYLE },
     },
   ];
 }

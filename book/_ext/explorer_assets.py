@@ -9,13 +9,14 @@ before the explorer's.
 
 The script and the weights of a model that runs in a page are fetched only when the reader asks for them. The weights of
 the decoder and of all-MiniLM-L6-v2 are megabytes, so they are files of their own, which the model's worker fetches and
-the browser keeps.
+the browser keeps. Pages share these files and scripts, so the configuration of such an element stays in its page.
 """
 
 import gzip
 import json
 import re
 from collections.abc import Iterable
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -75,33 +76,46 @@ def add_to_page(app: Sphinx, page: str, _template: str, context: dict[str, Any],
         app.add_js_file(None, body=bundle([EXPLORER_SOURCES / "loader.js"]))
         told = ON_DEMAND_WRITERS[on_demand[1]](app, on_demand[2], context)
         attributes = "".join(f' data-{name}="{value}"' for name, value in told.items())
-        context["body"] = ON_DEMAND.sub(f"{on_demand[1]}{attributes}>", context["body"], count=1)
+        kept = "" if on_demand[1] == "attention-dates" else on_demand[0].partition(">")[2]
+        context["body"] = ON_DEMAND.sub(lambda _: f"{on_demand[1]}{attributes}>{kept}", context["body"], count=1)
 
 
 def with_translator_apart(app: Sphinx, config: str, context: dict[str, Any]) -> dict[str, str]:
     """Write the script of the translator, and return what the page has to know about it."""
-    script = model_script("DATE_TRANSLATOR", config, "translation_worker.js", "dates.js")
+    script = model_script("DATE_TRANSLATOR", "translation_worker.js", "dates.js", f"config: {config}, ")
     return {
         "name": "translator", "prefix": "#dates?", "size": f"{_zipped(script) / 1000:.0f} kB",
         "script": _written(app, context, "explorer/dates.js", script),
     }  # fmt: skip
 
 
-def with_decoder_apart(app: Sphinx, config: str, context: dict[str, Any]) -> dict[str, str]:
+def with_decoder_apart(app: Sphinx, _config: str, context: dict[str, Any]) -> dict[str, str]:
     """Write the script of the decoder and the file of its weights, and return what the page has to know about them."""
-    script = model_script("DECODER", config, "decoder_worker.js", "decoder.js")
-    file = f"var DECODER_FILE = {json.dumps(decoder.packed(stdlib_lm.FOLDER), separators=(',', ':'))};\n"
-    size = _zipped(script) + _zipped(file)
+    script = model_script("DECODER", "decoder_worker.js", "decoder.js")
+    file, zipped = decoder_file()
     return {
-        "prefix": "#decoder?", **_megabytes(app, context, DECODER_WEIGHTS, file.encode(), size),
+        "prefix": "#decoder?", **_megabytes(app, context, DECODER_WEIGHTS, file, _zipped(script) + zipped),
         "script": _written(app, context, "explorer/decoder.js", script),
     }  # fmt: skip
 
 
-def with_minilm_apart(app: Sphinx, config: str, context: dict[str, Any]) -> dict[str, str]:
+@cache
+def decoder_file() -> tuple[bytes, int]:
+    """Return the file of the decoder's weights, and its size when it is compressed."""
+    file = f"var DECODER_FILE = {json.dumps(decoder.packed(stdlib_lm.FOLDER), separators=(',', ':'))};\n"
+    return file.encode(), _zipped(file)
+
+
+@cache
+def minilm_file() -> bytes:
+    """Return the file of the weights of all-MiniLM-L6-v2."""
+    return minilm.packed(load_minilm())
+
+
+def with_minilm_apart(app: Sphinx, _config: str, context: dict[str, Any]) -> dict[str, str]:
     """Do the same for all-MiniLM-L6-v2, whose file is already compressed."""
-    script = model_script("MINILM", config, "minilm_worker.js", "minilm.js")
-    file = minilm.packed(load_minilm())
+    script = model_script("MINILM", "minilm_worker.js", "minilm.js")
+    file = minilm_file()
     return {
         "prefix": "#minilm?", **_megabytes(app, context, MINILM_WEIGHTS, file, _zipped(script) + len(file)),
         "script": _written(app, context, "explorer/minilm.js", script),
@@ -149,10 +163,10 @@ def with_scripts_named(app: Sphinx, page: str, context: dict[str, Any]) -> str:
     return body
 
 
-def model_script(name: str, config: str, worker: str, element: str) -> str:
-    """Return what a page fetches on demand: the configuration of an element, the code of its worker, and its own."""
+def model_script(name: str, worker: str, element: str, config: str = "") -> str:
+    """Return what a page fetches on demand: the code of an element's worker, its own, and maybe its configuration."""
     code = json.dumps(bundle([EXPLORER_SOURCES / worker]))
-    return f"{{ const {name} = {{ config: {config}, worker: {code} }};\n{bundle([EXPLORER_SOURCES / element])}}}\n"
+    return f"{{ const {name} = {{ {config}worker: {code} }};\n{bundle([EXPLORER_SOURCES / element])}}}\n"
 
 
 def _address(context: dict[str, Any], path: str, content: bytes) -> str:

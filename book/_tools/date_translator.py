@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from _tools.elements import ExplorerElement, weights_table
+from _tools.elements import ExplorerElement, weights_picture, weights_table
 
 CAPTION = "The date translator"
 BY_INPUT = ("start", "read", "w_query", "w_key")  # have a row for each input; all others, for each output
@@ -46,8 +46,8 @@ def date_translator(
     }  # fmt: skip
     text, answer, alignment = shown
     characters = [character if character != " " else "␣" for character in text]
-    table = weights_table(alignment, list(answer), characters, f"Weights while “{text}” becomes {answer}")
-    return ExplorerElement("attention-dates", config, table, CAPTION)
+    still = alignment, list(answer), characters, f"Weights while “{text}” becomes {answer}"
+    return ExplorerElement("attention-dates", config, weights_picture(*still) + weights_table(*still), CAPTION)
 
 
 def packed(params: Mapping[str, Any]) -> tuple[dict[str, list[int]], str]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from _tools.elements import ExplorerElement, weights_table
+from _tools.elements import ExplorerElement, weights_picture, weights_table
 from _tools.packing import quantized
 
 CAPTION = "The model writes"
@@ -37,8 +37,8 @@ def decoder(
     """
     config = {"caption": CAPTION, "examples": list(examples), "layer": layer, "head": head}
     tokens, weights = shown
-    title = f"Weights of head {head} in layer {layer}"
-    return ExplorerElement("attention-decoder", config, weights_table(weights, tokens, tokens, title), CAPTION)
+    still = weights, tokens, tokens, f"Weights of head {head} in layer {layer}"
+    return ExplorerElement("attention-decoder", config, weights_picture(*still) + weights_table(*still), CAPTION)
 
 
 def packed(folder: Path) -> dict[str, Any]:

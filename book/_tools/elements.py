@@ -1,4 +1,4 @@
-"""What the interactive elements of the pages share: a configuration, and a table for readers without JavaScript."""
+"""What the interactive elements of the pages share: a configuration; and without JavaScript, a picture and a table."""
 
 import html
 import json
@@ -7,7 +7,50 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from attnlib.plotting import describe
+
 NOTE = "Computed while the book was built. Where JavaScript runs, there is more here to choose and to change."
+SCORE = "#3b82c4"  # the colour of weights in the drawings, as in _explorer/colours.js
+LETTER = 8  # pixels of a letter of the pictures, whose font has 13
+LEAST_SHOWN = 0.005  # a smaller weight could not be told from none
+
+
+def weights_picture(weights: NDArray[Any], queries: Sequence[str], keys: Sequence[str], title: str) -> str:
+    """Draw weights (T, S) as a table of squares: the larger a weight, the deeper the colour of its square."""
+    cell = 22 if len(keys) <= 12 else 16
+    is_turned = max(map(len, keys)) > 1
+    left = LETTER * max(map(len, queries)) + 6
+    top = LETTER * max(map(len, keys)) + 8 if is_turned else 18
+    width, height = cell * len(keys), cell * len(queries)
+    squares = "".join(
+        f'<rect x="{left + cell * j}" y="{top + cell * i}" width="{cell}" height="{cell}" fill-opacity="{w:.2f}"/>'
+        for i, row in enumerate(weights)
+        for j, w in enumerate(row)
+        if w >= LEAST_SHOWN
+    )
+    names = [
+        f'<text x="{left - 5}" y="{top + cell * (i + 0.5) + 4.5:g}" text-anchor="end">{html.escape(query)}</text>'
+        for i, query in enumerate(queries)
+    ]
+    for j, key in enumerate(keys):
+        x = left + cell * (j + 0.5)
+        place = (
+            f'transform="translate({x + 4.5:g} {top - 5}) rotate(-90)"'
+            if is_turned
+            else (f'x="{x:g}" y="{top - 5}" text-anchor="middle"')
+        )
+        names.append(f"<text {place}>{html.escape(key)}</text>")
+    frame = f'<rect x="{left}" y="{top}" width="{width}" height="{height}" fill="none" stroke="currentColor"/>'
+    drawn = f'<g fill="{SCORE}">{squares}</g>{frame}<g fill="currentColor" font-size="13">{"".join(names)}</g>'
+    return still(drawn, left + width + 1, top + height + 1, f"{title}. {describe(weights, queries, keys)}")
+
+
+def still(drawn: str, width: float, height: float, alt: str) -> str:
+    """Return a picture that stays as it is, in the colours of the page, described for those who cannot see it."""
+    return (
+        f'<svg class="attn-still" role="img" aria-label="{html.escape(alt)}" viewBox="0 0 {width:g} {height:g}" '
+        f'width="{width:g}">{drawn}</svg>'
+    )
 
 
 def weights_table(weights: NDArray[Any], queries: Sequence[str], keys: Sequence[str], title: str) -> str:

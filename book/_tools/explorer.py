@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 import attnlib
-from _tools.elements import ExplorerElement, weights_table
+from _tools.elements import ExplorerElement, still, weights_picture, weights_table
 from attnlib.plotting import QUERY
 
 WORD_WIDTH = 110  # pixels of the still picture
@@ -126,12 +126,8 @@ def still_picture(words: Sequence[str], weights: NDArray[Any], query: int) -> st
         for x, word in zip(places, words, strict=True)
     ]
     said = ", ".join(f"{word} {weight:.2f}" for word, weight in zip(words, weights, strict=True))
-    title = html.escape(f"Arcs from {words[query]} to every word, as thick as the weights: {said}.")
-    width = WORD_WIDTH * len(words)
-    return (
-        f'<svg class="attn-still" role="img" aria-label="{title}" viewBox="0 0 {width} 100" width="{width}" '
-        f'font-size="14">{"".join(arcs + names)}</svg>'
-    )
+    alt = f"Arcs from {words[query]} to every word, as thick as the weights: {said}."
+    return still(f'<g font-size="14">{"".join(arcs + names)}</g>', WORD_WIDTH * len(words), 100, alt)
 
 
 def _check_settings(controls: Sequence[str], settings: Mapping[str, Any]) -> None:
@@ -222,7 +218,7 @@ def heads(
     Args:
         attended_to: for each sentence its T tokens and its weights (L, H, T, T).
         caption: which model and which sentences.
-        layer: of the head shown first, and in the table of those who have no JavaScript.
+        layer: of the head shown first, and in the picture and the table of those who have no JavaScript.
         head: of the head shown first.
     """
     sentences = [
@@ -241,8 +237,8 @@ def heads(
     }
     (first, (tokens, weights)), *_ = attended_to.items()
     title = f"Weights of layer {layer}, head {head} on “{first}”"
-    table = weights_table(np.asarray(weights)[layer, head], tokens, tokens, title)
-    return ExplorerElement("attention-heads", config, table, caption)
+    shown = np.asarray(weights)[layer, head], tokens, tokens, title
+    return ExplorerElement("attention-heads", config, weights_picture(*shown) + weights_table(*shown), caption)
 
 
 def packed(weights: NDArray[Any]) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from _tools.elements import ExplorerElement, weights_table
+from _tools.elements import ExplorerElement, weights_picture, weights_table
 from _tools.packing import quantized
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ def live_heads(examples: Sequence[Mapping[str, Any]], *, shown: tuple[Sequence[s
     tokens, weights = shown
     first = examples[0]
     title = f"Weights of layer {first['layer']}, head {first['head']} on “{first['text']}”"
-    table = weights_table(weights[first["layer"], first["head"]], tokens, tokens, title)
-    return ExplorerElement("attention-minilm", config, table, CAPTION)
+    still = weights[first["layer"], first["head"]], tokens, tokens, title
+    return ExplorerElement("attention-minilm", config, weights_picture(*still) + weights_table(*still), CAPTION)
 
 
 def packed(encoder: "SentenceEncoder[Any]") -> bytes:

@@ -36,7 +36,7 @@ class Dates(OpenElement):
 
     def load(self):
         self.element.get_by_role("button", name=LOAD).click()
-        self.element.locator("svg rect").first.wait_for()
+        self.element.locator(".attn-canvas svg rect").first.wait_for()
         return self
 
     def type(self, text):

@@ -16,6 +16,7 @@ from attnlib import hf
 pytestmark = pytest.mark.slow
 
 CHAPTER = "book/a-model-that-writes.html"
+CACHE = "book/generating.html"
 PROMPT = "def read_lines(path):"
 DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
@@ -109,6 +110,75 @@ def test_each_token_is_reached_by_keyboard_and_says_one_sentence(decoder):
     decoder.parts("chosen=2")
     decoder.element.get_by_label("Head", exact=True).select_option("4")
     decoder.said("head 4 of layer 5 looks")
+
+
+def at_layer(decoder, layer, part):
+    """Where a part of a layer's row in the cache is drawn, from 0 at the top to 1 at the bottom, under token 4."""
+    row = decoder.element.evaluate(f"one => one.drawing.element('layer-{layer}').getBoundingClientRect().toJSON()")
+    column = decoder.element.evaluate("one => one.drawing.element('kept-3').getBoundingClientRect().toJSON()")
+    return column["x"] + column["width"] / 2, row["y"] + part * row["height"]
+
+
+def test_pointing_at_a_row_of_the_cache_or_at_a_number_shows_that_head(decoder):
+    decoder.element.get_by_label("Layer", exact=True).select_option("5")
+    decoder.element.get_by_label("Head", exact=True).select_option("2")
+    shown = lambda title: decoder.element.locator("svg text", has_text=title).wait_for()  # noqa: E731
+    looked_at = lambda: decoder.element.evaluate("one => [one.shown.layer, one.shown.head, one.shown.chosen]")  # noqa: E731
+    decoder.element.locator(".attn-canvas").scroll_into_view_if_needed()
+    decoder.page.mouse.move(*at_layer(decoder, 1, 0.1))  # the keys that heads 0 to 2 read
+    shown("layer 1, head 2: where “lines” looks")
+    decoder.page.mouse.move(*at_layer(decoder, 3, 0.9))  # the values that heads 3 to 5 read
+    shown("layer 3, head 5: where “lines” looks")
+    head = decoder.element.evaluate("one => one.drawing.element('head-4-0').getBoundingClientRect().toJSON()")
+    decoder.page.mouse.move(head["x"] + 5, head["y"] + 5)
+    shown("layer 4, head 0: where “):” looks")
+    weights = decoder.element.evaluate("one => [...one.found[6].weights.subarray(24 * 7, 25 * 7)]")
+    most = weights.index(max(weights))
+    drawn = decoder.element.evaluate(f"one => one.drawing.element('weight-{most}').height.baseVal.value")
+    assert drawn == pytest.approx(56 * weights[most], abs=0.01)
+    decoder.page.mouse.move(0, 0)
+    shown("layer 5, head 2: where “):” looks")
+    assert looked_at() == [5, 2, None]
+    decoder.page.mouse.click(*at_layer(decoder, 3, 0.9))
+    decoder.said("Token 4 of 7 is “\u2068lines\u2069”")
+    decoder.said("head 5 of layer 3 looks")
+    decoder.page.mouse.move(0, 0)
+    shown("layer 3, head 5: where “lines” looks")
+    assert looked_at() == [3, 5, 3]
+    assert decoder.element.get_by_label("Layer", exact=True).input_value() == "3"
+    assert decoder.element.get_by_label("Head", exact=True).input_value() == "5"
+    decoder.parts("layer=3", "head=5", "chosen=4")
+    decoder.element.get_by_label("Layer", exact=True).select_option("5")
+    decoder.element.get_by_label("Head", exact=True).select_option("2")
+
+
+def test_a_finger_chooses_a_head_and_its_row(at):
+    decoder = at(viewport={"width": 390, "height": 844}, has_touch=True).load()
+    decoder.said("The model has written 40 tokens")
+    head = decoder.element.locator("svg rect[cursor=pointer]").nth(6 * 2 + 4)
+    head.scroll_into_view_if_needed()
+    head.tap()
+    decoder.said("head 4 of layer 2 looks")
+    decoder.page.touchscreen.tap(*at_layer(decoder, 0, 0.9))
+    decoder.said("head 4 of layer 0 looks")
+    assert not decoder.wrong
+
+
+def test_the_chapter_on_the_cache_has_one_that_fills(at, site):
+    decoder = at(site + CACHE)
+    fetched = []
+    decoder.page.on("request", lambda request: fetched.append(request.url.rpartition("/")[2].partition("?")[0]))
+    decoder.element.scroll_into_view_if_needed()
+    assert float(LOAD.match(decoder.element.get_by_role("button").text_content())[1]) > 1
+    assert fetched == []
+    decoder.load().said("The model has written 40 tokens")
+    assert {"decoder.js", "stdlib_lm.js"} <= {*fetched}
+    assert decoder.field.input_value() == PROMPT  # an example of this chapter, not of the other one
+    decoder.columns(47)
+    decoder.element.locator("svg text", has_text="cache: 47 tokens × 3 KiB = 141 KiB").wait_for()
+    decoder.button("Read everything again, without the cache").click()
+    decoder.concluded("46 times as many")  # as the chapter says, slightly fewer than 47
+    assert not decoder.wrong
 
 
 def test_a_step_writes_one_token_and_a_step_back_shows_it_again(decoder):

@@ -15,6 +15,7 @@ from attnlib.minilm import load_minilm
 pytestmark = pytest.mark.slow
 
 CHAPTER = "book/looking-into-a-real-model.html"
+BLOCKS = "book/transformer.html"
 WEIGHTS = HTML / "_static/explorer/minilm.bin"
 TRAIN = "the train left the station on time"
 OPENED = "Layer 0, head 2: “station” looks most at “the₂”"
@@ -224,6 +225,21 @@ def test_there_are_no_barriers_at_400_percent_in_the_dark_or_in_forced_colours(a
     if "forced_colors" not in options:
         go_dark(heads.page)
         assert violations(heads.page, "attention-minilm") == []
+    assert not heads.wrong
+
+
+def test_the_chapter_on_the_transformer_has_the_heads_too(at, site):
+    heads = at(site + BLOCKS)
+    fetched = []
+    heads.page.on("request", lambda request: fetched.append(request.url.rpartition("/")[2].partition("?")[0]))
+    heads.element.scroll_into_view_if_needed()
+    assert float(LOAD.match(heads.element.get_by_role("button").text_content())[1]) > 20
+    assert not {"minilm.js", "minilm.bin"} & {*fetched}
+    heads.load().said(OPENED)
+    assert {"minilm.js", "minilm.bin"} <= {*fetched}
+    assert heads.element.locator(".attn-small").count() == 72
+    heads.type("my cat sleeps because it is tired")
+    heads.said("Layer 0, head 2: “it” looks most at “because”")
     assert not heads.wrong
 
 

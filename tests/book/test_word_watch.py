@@ -322,6 +322,77 @@ def test_words_are_carried_to_another_place_and_rope_turns_them_by_it(at):
     assert not watch.wrong
 
 
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True}
+
+
+def middle(grip):
+    """Where the middle of an element is."""
+    box = grip.bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def touch(page, place, by):
+    """Put a finger on a place, move it by some pixels in small steps, and lift it."""
+    x, y = place
+    finger = page.context.new_cdp_session(page)
+
+    def send(kind, *places):
+        points = [{"x": x, "y": y} for x, y in places]
+        finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+        page.evaluate("new Promise(requestAnimationFrame)")
+
+    send("touchStart", (x, y))
+    for n in range(1, 11):
+        send("touchMove", (x + by[0] * n / 10, y + by[1] * n / 10))
+    send("touchEnd")
+    finger.detach()
+
+
+def test_a_finger_drags_an_arrow_in_the_plane(at):
+    watch = at(**PHONE)
+    watch.element.locator(".attn-stages button", has_text="Dot product").tap()
+    grip = watch.element.locator("svg [aria-label^='Key of “third” at 2, 3.']")
+    grip.scroll_into_view_if_needed()
+    before = watch.page.evaluate("scrollY")
+    touch(watch.page, middle(grip), (-17, 20))
+    moved = watch.element.locator("svg [aria-label^='Key of “third” at']").get_attribute("aria-label")
+    across, up = (float(one.replace("−", "-")) for one in re.search(r"at (\S+), (\S+)\. ", moved).groups())
+    assert across < 1.9
+    assert up < 2.9
+    assert watch.page.evaluate("scrollY") == before
+    assert not watch.wrong
+
+
+def test_a_finger_carries_a_word(at):
+    watch = at("book/positions.html", **PHONE)
+    chip = lambda word: watch.element.locator(f"svg [aria-label^='Look from “{word}”']")  # noqa: E731
+    chip("dog").scroll_into_view_if_needed()
+    dog, man = middle(chip("dog")), middle(chip("man"))
+    touch(watch.page, dog, (man[0] - dog[0], 0))
+    assert watch.element.get_by_label("Sentence").input_value() == "bites man dog"
+    watch.said("“dog” looks most at “dog”")
+    assert not watch.wrong
+
+
+def test_a_finger_swipes_to_another_stage_and_scrolls_the_page(at):
+    watch = at(**PHONE)
+    stage = lambda: watch.element.locator(".attn-stages [aria-current]").inner_text()  # noqa: E731
+    watch.element.locator(".attn-stages button", has_text="Dot product").tap()
+    canvas = watch.element.locator(".attn-canvas")
+    canvas.scroll_into_view_if_needed()
+    place = middle(canvas)
+    assert stage().endswith("Dot product")
+    touch(watch.page, place, (-120, 4))
+    assert stage().endswith("Scale")
+    touch(watch.page, place, (120, 4))
+    assert stage().endswith("Dot product")
+    before = watch.page.evaluate("scrollY")
+    touch(watch.page, place, (4, -200))
+    watch.page.wait_for_function("before => scrollY > before + 100", arg=before)
+    assert stage().endswith("Dot product")
+    assert not watch.wrong
+
+
 def test_each_head_has_a_pane_that_leads_to_it(at):
     watch = at("book/many-heads.html#look?predict=0&heads=3")
     watch.element.locator("svg [aria-label='Head 2: “dog” looks at “he”: 0.99']").click()
