@@ -14,12 +14,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from grading._untyped import make_wheel_in
-from grading.class_settings import ClassSettings, read_class
+from grading.class_settings import ClassSettings, book_address, read_class
 from grading.course import Course, GradingError, environment
 from grading.exam.declared import TIME_FORMAT
 from grading.exam.library import reduce_to_exam, require_silent
 from grading.exam.window import exam_of, not_over
 from grading.handout import WORK_FOLDER, Files, released
+from grading.reread_links import relink_notebook
 from grading.text import counted
 
 NAME, EXAM_NAME = "attention-students.zip", "attention-exam-{}.zip"
@@ -126,7 +127,8 @@ def _for_exam(course: Course, assignment: str) -> tuple[Files, str]:
 
 def _files(course: Course, notebooks: Files, wheel: str, content: bytes, readme: str) -> Files:
     lock = (course.root / "requirements.txt").read_text(encoding="utf-8")
-    work = {f"{WORK_FOLDER}/{path}": notebook for path, notebook in notebooks.items()}
+    book = book_address(course)  # there is none in the file: without an address, the notebooks have no links
+    work = {f"{WORK_FOLDER}/{path}": relink_notebook(notebook, book) for path, notebook in notebooks.items()}
     needed = {"requirements.txt": _requirements(course.root, lock, wheel).encode(), "constraints.txt": lock.encode()}
     return work | needed | {wheel: content, "README.md": readme.encode()}
 

@@ -4,7 +4,8 @@
 and JupyterLite are built from it, and nbgrader's exchange releases it. ``exercises/`` holds the same notebooks for
 readers of the repository, next to a list of their digests that ``sha256sum --check`` understands. A notebook in
 ``exercises/`` with any other digest is somebody's work, and stays. ``work/`` is where students work: a notebook is
-copied there once.
+copied there once. If the class has published the book, the links of the notebooks in ``_build/released/`` and
+``work/`` lead there.
 
 An exam is not released before it begins. If a released assignment becomes an exam, its notebooks are removed from
 ``_build/released/`` until then.
@@ -21,8 +22,10 @@ from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from grading.class_settings import book_address
 from grading.course import Course, GradingError, log_file
 from grading.exam.declared import TIME_FORMAT, not_begun
+from grading.reread_links import relink_notebook
 
 RELEASED_FOLDER = Path("_build", "released")
 EXERCISES_FOLDER, WORK_FOLDER = Path("exercises"), Path("work")
@@ -48,7 +51,7 @@ def hand_out(course: Course, assignment: str | None = None) -> list[str]:
     kept = {path: digest for path, digest in before.items() if assignment and not path.startswith(f"{assignment}/")}
     lines = [f"{digest}  {path}\n" for path, digest in sorted((kept | now).items())]
     with _writing(course.root):
-        _mirror(files, course.root / RELEASED_FOLDER, whole=assignment is None)
+        _mirror(_linked(course, files), course.root / RELEASED_FOLDER, whole=assignment is None)
         for name in closed:
             recall(course, name)
         said = [f"{name}: not released: the exam begins at {begin:{TIME_FORMAT}}" for name, begin in closed.items()]
@@ -102,8 +105,14 @@ def start_work(course: Course, assignment: str | None, folder: Path, student: st
         raise GradingError(f"{assignment} has not been released; these have: {', '.join(names)}")
     chosen = {path: digest for path, digest in digests.items() if assignment in (None, path.partition("/")[0])}
     with _writing(folder):
-        found = _found(course, chosen).items()
+        found = _linked(course, _found(course, chosen)).items()
         return [_copied(folder / path, _owned(content, student) if student else content) for path, content in found]
+
+
+def _linked(course: Course, files: Files) -> Files:
+    """Return the notebooks with links to the book that the class has published, if it has."""
+    book = book_address(course)
+    return {path: relink_notebook(content, book) for path, content in files.items()} if book else files
 
 
 def _owned(content: bytes, student: str) -> bytes:

@@ -10,6 +10,7 @@ from grading._untyped import NotebookNode, is_grade, is_solution, new_output, re
 from grading.graded_cell import GradedCell, is_autograded, read_graded_cell
 from grading.judge import Judge, error
 from grading.options_shown import question_shown
+from grading.reread_links import relink
 from grading.sandbox.limits import Limits
 from grading.task import Answered, Result, Step, Task
 from grading.verdict import Verdict
@@ -42,13 +43,20 @@ class NotebookTemplate:
     graded_cells: dict[str, GradedCell]
 
     @classmethod
-    def read(cls, file: Path) -> "NotebookTemplate":
+    def read(cls, file: Path, book: str = "") -> "NotebookTemplate":
         """Read the student's version of a notebook.
+
+        Args:
+            file: the notebook.
+            book: the address of the book, to which its links will lead; "" removes them, because whoever reads the
+                graded notebook does not have the book beside it.
 
         Raises:
             GradingError: a graded cell cannot be judged outside the sandbox.
         """
         released = read_notebook(file)
+        for cell in (cell for cell in released.cells if cell.cell_type == "markdown"):
+            cell.source = relink(cell.source, book)
         graded_cells = [read_graded_cell(cell) for cell in released.cells if is_autograded(cell)]
         return cls(file.stem, released, {graded_cell.cell: graded_cell for graded_cell in graded_cells})
 

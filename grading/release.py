@@ -7,6 +7,7 @@ from pathlib import Path
 from traitlets.config import Config
 
 from grading._untyped import CourseDirectory, GenerateAssignment, NbGraderException
+from grading.class_settings import book_address
 from grading.course import Course, GradingError
 from grading.gradebook.create import create_tables
 from grading.gradebook.lookup import is_registered
@@ -39,7 +40,7 @@ def register(course: Course, assignment: str, log: Logger) -> None:
 
 
 def notebook_templates(course: Course, assignment: str) -> list[NotebookTemplate]:
-    """Return the notebooks of a registered assignment, as they were handed out.
+    """Return the notebooks of a registered assignment, as they were handed out, with links to the class's book.
 
     Raises:
         GradingError: a graded cell cannot be judged outside the student's process.
@@ -47,7 +48,8 @@ def notebook_templates(course: Course, assignment: str) -> list[NotebookTemplate
     folder = course.folder / "release" / assignment
     for name in course.notebooks(assignment):
         course.files.require_own(folder / name)
-    return [NotebookTemplate.read(folder / name) for name in course.notebooks(assignment)]
+    book = book_address(course)
+    return [NotebookTemplate.read(folder / name, book) for name in course.notebooks(assignment)]
 
 
 def _digest(course: Course, assignment: str) -> str:

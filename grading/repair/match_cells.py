@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from grading._untyped import NotebookNode, is_solution
 from grading.repair.parse import SubmittedCell
+from grading.reread_links import without_links
 
 # Names that a cell binds at its top level, found line by line, since a student's code need not be valid Python.
 _BOUND = re.compile(r"^(?:async +)?(?:def|class) +(\w+)|^(\w+) *=(?!=)", re.MULTILINE)
@@ -22,7 +23,7 @@ class TemplateCell(SubmittedCell):
 
     def changed(self, cell: SubmittedCell) -> bool:
         """Tell whether a student's ``cell`` differs from a cell that must not be edited."""
-        return not self.answer and cell.source.strip() != self.source.strip()
+        return not self.answer and _text(cell) != _text(self)
 
     def keeps(self, cell: SubmittedCell) -> bool:
         """Tell whether the student's version is kept as well, since text may be an answer in the wrong place."""
@@ -52,6 +53,11 @@ def match_cells(cells: Sequence[SubmittedCell], expected: Sequence[TemplateCell]
     return found
 
 
+def _text(cell: SubmittedCell) -> str:
+    """Return the text that two versions of a cell share: an earlier release, or another class, has other links."""
+    return without_links(cell.source).strip()
+
+
 def _by_name(cells: Sequence[SubmittedCell], expected: Sequence[TemplateCell]) -> dict[int, int]:
     """Find cells by name and id. If there are several, the last one counts, as it would in Python."""
     names = {cell.name: i for i, cell in enumerate(expected) if cell.name}
@@ -69,10 +75,10 @@ def _by_source(found: dict[int, int], cells: Sequence[SubmittedCell], expected: 
     waiting: dict[str, list[int]] = {}
     for i, cell in enumerate(expected):
         if i not in found and not cell.answer:
-            waiting.setdefault(cell.source.strip(), []).append(i)
+            waiting.setdefault(_text(cell), []).append(i)
     taken = set(found.values())
     for at, one in enumerate(cells):
-        if at not in taken and (same := waiting.get(one.source.strip())):
+        if at not in taken and (same := waiting.get(_text(one))):
             found[same.pop(0)] = at
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
+from bs4 import BeautifulSoup
 from pages import HTML, ROOT, build_small, chapters, lessons, moved, pages, part, source, text
 
 from attnlib.checks.catalogue import ASSIGNMENTS, CATALOGUE, QUESTIONS
@@ -96,6 +97,19 @@ def test_what_a_report_says_to_reread_is_there(section):
     assert len(re.findall(rf'\sid="{re.escape(anchor)}"', html)) == 1
     title = re.search(rf'\sid="{re.escape(anchor)}"[^>]*>.*?<h\d>(.*?)<a class="headerlink"', html, re.DOTALL)
     assert title, f"#{anchor} is no heading of {page}"
+
+
+@pytest.mark.parametrize("assignment", ASSIGNMENTS)
+def test_what_an_assignment_says_to_reread_is_a_link_within_the_book(assignment):
+    (notebook,) = (ROOT / "exercises" / assignment).glob("*.ipynb")
+    article = BeautifulSoup(text(f"exercises/{assignment}/{notebook.stem}.html"), "html.parser").article
+    hints = [paragraph for paragraph in article("p") if "Reread" in paragraph.get_text()]
+    assert len(hints) == notebook.read_text(encoding="utf-8").count("Reread")
+    for hint in hints:
+        links = [link for link in hint("a") if link["href"].startswith("../../book/") and "#" in link["href"]]
+        named = re.findall("“[^”]+”", hint.get_text().partition("Reread")[2])
+        assert [link.get_text() for link in links] == named != []
+    assert "_build" not in article.get_text()
 
 
 @pytest.mark.parametrize("assignment", ASSIGNMENTS)

@@ -11,7 +11,9 @@ import pytest
 from nbformat import NotebookNode
 
 from attnlib.checks import exercises
+from attnlib.checks.book_links import LOCAL_BOOK
 from attnlib.checks.catalogue import QUESTIONS
+from attnlib.checks.exercise import Section
 from attnlib.checks.mutation.targets import TARGETS
 from grading.course import Course
 from grading.release import release
@@ -137,10 +139,16 @@ def answered(notebook: NotebookNode) -> list[tuple[NotebookNode, NotebookNode]]:
     return [(cell, check) for cell, check in pairs if nbgrader(cell).get("solution") and nbgrader(check).get("grade")]
 
 
-def test_every_section_to_reread_is_a_heading_of_the_book(assignment):
-    pages = "\n".join(path.read_text(encoding="utf-8") for path in (COURSE.root / "book").glob("*.md"))
-    headings = set(re.findall(r"^#+ (.+)$", pages, re.MULTILINE))
-    cells = [" ".join(cell.source.split()) for cell in read("exercises", assignment).cells]
-    named = [name for cell in cells for name in re.findall("“([^”]+)”", "“" + cell.partition("Reread “")[2])]
-    assert len(named) >= 6
-    assert set(named) <= headings
+def test_every_section_to_reread_is_a_link_to_a_heading_of_its_chapter(assignment):
+    hints = [cell.source for cell in read("exercises", assignment).cells if "Reread" in cell.source]
+    assert len(hints) >= 6
+    for hint in hints:
+        said = " ".join(hint.partition("Reread")[2].partition("\n\n")[0].split())
+        named = re.findall(r"“([^”]+)”", said)
+        assert named == re.findall(r"\[“([^”]+)”\]", said), "the heading of a section is in brackets"
+        links = dict(re.findall(r"^\[“(.+)”\]: (.+)$", hint, re.MULTILINE))
+        assert links.keys() == set(named)
+        for heading, link in links.items():
+            file = link.removeprefix(LOCAL_BOOK).partition(".html#")[0] + ".md"
+            assert link == LOCAL_BOOK + Section(file, "", heading).link
+            assert f"# {heading}\n" in (COURSE.root / file).read_text(encoding="utf-8")

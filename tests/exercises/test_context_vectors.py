@@ -38,7 +38,7 @@ def trained():
 
 
 def test_two_tasks_say_what_to_reread():
-    assert all("Reread “" in CELLS[name] for name in ("additive-task", "luong-task"))
+    assert all("Reread [“" in CELLS[name] for name in ("additive-task", "luong-task"))
 
 
 # Task 1 ----------------------------------------------------------------------------------------------------------

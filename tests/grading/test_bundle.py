@@ -12,6 +12,7 @@ from tiny import REPOSITORY
 
 from grading.answer_keys import answer_keys
 from grading.bundle import bundle
+from grading.class_settings import ClassSettings, write_class
 from grading.course import Course, GradingError
 
 pytestmark = pytest.mark.slow
@@ -135,3 +136,16 @@ def test_every_version_is_that_of_the_lock(files):
 def test_a_file_that_cannot_be_written_is_named(tmp_path):
     with pytest.raises(GradingError, match=r"cannot write .*none.*Pass --out"):
         bundle(Course(REPOSITORY, tmp_path / "class"), tmp_path / "none" / "b.zip")
+
+
+@pytest.mark.parametrize("book", ["", "https://example.org/b"])
+def test_the_notebooks_lead_to_the_book_of_the_class_or_only_name_its_sections(tmp_path, book):
+    course = Course(REPOSITORY, tmp_path / "class")
+    write_class(course, ClassSettings(book=book))
+    bundle(course, tmp_path / "b.zip")
+    with zipfile.ZipFile(tmp_path / "b.zip") as archive:
+        texts = [archive.read(name).decode() for name in archive.namelist() if name.endswith(".ipynb")]
+    for text in texts:
+        assert "_build" not in text
+        assert bool(re.search(r"Reread “", text)) != bool(book)
+        assert (f"”]: {book}/book/" in text) == bool(book)

@@ -1,15 +1,19 @@
 """What is released is never written over anybody's work, and nobody's work is ever taken for what is released."""
 
+import logging
 import subprocess
 import sys
 from hashlib import sha256
 
 import nbformat
 import pytest
+from nbformat.v4 import new_markdown_cell
 from tiny import REPOSITORY, TinyCourse, tiny_notebook
 
+from grading.class_settings import ClassSettings, write_class
 from grading.course import Course, GradingError
 from grading.handout import hand_out, start_work
+from grading.release import notebook_templates, register
 
 NAME = "tiny/tiny.ipynb"
 
@@ -192,6 +196,39 @@ def test_work_is_copied_once_and_never_replaced(course):
     assert start_work(course, "tiny", folder) == [f"{folder / NAME}: copied"]
     assert (folder / NAME).read_text() == pristine(course)
     assert (folder / "tiny" / "mine.ipynb").read_text() == "my work"
+
+
+HINT = "Reread [“A”] and [“B, or\nC”].\n\n[“A”]: {0}book/masks.html#a\n[“B, or C”]: {0}book/masks.html#b-or-c"
+
+
+def add_hint(course: Course) -> None:
+    notebook = tiny_notebook()
+    notebook.cells.insert(0, new_markdown_cell(HINT.format("../../_build/html/"), id="hint"))
+    nbformat.write(notebook, course.root / "solutions" / NAME)
+
+
+def test_a_class_that_has_published_the_book_hands_out_links_to_it(course):
+    add_hint(course)
+    hand_out(course)
+    before = shown(course)
+    assert before == pristine(course)
+    write_class(course, ClassSettings(book="https://example.org/b"))
+    hand_out(course)
+    start_work(course, None, course.root / "work")
+    for text in (pristine(course), (course.root / "work" / NAME).read_text()):
+        assert nbformat.reads(text, 4).cells[0].source == HINT.format("https://example.org/b/")
+        assert text.replace("https://example.org/b/", "../../_build/html/") == before
+    assert shown(course) == before, "which is the same for all classes"
+
+
+def test_what_is_graded_links_to_the_book_of_the_class_or_only_names_its_sections(course):
+    add_hint(course)
+    register(course, "tiny", logging.getLogger(__name__))
+    (template,) = notebook_templates(course, "tiny")
+    assert template.released.cells[0].source == "Reread “A” and “B, or\nC”."
+    write_class(course, ClassSettings(book="https://example.org/b"))
+    (template,) = notebook_templates(course, "tiny")
+    assert template.released.cells[0].source == HINT.format("https://example.org/b/")
 
 
 # Linux lets a process write no more than this into a file, as a full disk would.

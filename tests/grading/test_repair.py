@@ -20,6 +20,7 @@ from grading.repair import files, parse
 from grading.repair.decode import merge_sides
 from grading.repair.messages import RefusedError
 from grading.repair.notebook import digest, repair_notebook
+from grading.reread_links import relink_notebook
 
 NAME = "tiny.ipynb"
 EXERCISES = sorted(REPOSITORY.glob("exercises/*/*.ipynb"))
@@ -172,6 +173,31 @@ def test_an_assignment_as_it_was_released_takes_no_repair(tmp_path, file):
     admitted = repair_notebook(folder, file.name, template)
     assert admitted.repairs == ()
     assert admitted.notebook == template
+
+
+@pytest.mark.parametrize("book", ["", "https://example.org/course"])
+@pytest.mark.parametrize("file", EXERCISES, ids=lambda file: file.parent.name)
+def test_hints_with_other_links_or_none_as_in_an_earlier_release_take_no_repair(tmp_path, file, book):
+    template, handed_out = nbformat.read(file, 4), relink_notebook(file.read_bytes(), book)
+    assert handed_out != file.read_bytes()
+    folder = tmp_path / "student" / "assignment"
+    folder.mkdir(parents=True)
+    (folder / file.name).write_bytes(handed_out)
+    admitted = repair_notebook(folder, file.name, template)
+    assert admitted.repairs == ()
+    assert admitted.notebook == template
+    notebook = nbformat.reads(handed_out.decode(), 4)
+    hint = next(cell for cell in notebook.cells if "Reread" in cell.source)
+    hint.source += "\n\nMy answer."
+    (folder / file.name).write_text(nbformat.writes(notebook))
+    assert own(repair_notebook(folder, file.name, template)) == [hint.source]
+
+
+def test_a_long_text_of_brackets_and_quotation_marks_is_read_at_once(hand_in):
+    notebook = answered()
+    for name, source in (("title", "[“" * 100_000), ("end", "[“a”]: " + "/book/" * 30_000)):
+        cell_of(notebook, name).source = source
+    assert len(own(hand_in(notebook))) == 2
 
 
 def test_answers_are_taken_and_own_cells_stay_where_they_stood(hand_in):
