@@ -259,7 +259,7 @@ class Report:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         blocks = [block for part in self.shown() for block in part._html_blocks()]
-        html = report_html.box(self.passed, self.headline(), blocks)
+        html = report_html.box(self.passed, self.headline(), blocks, self.exercise)
         return {"text/plain": self.message, "text/html": html, MIME_TYPE: self.data()}
 
 

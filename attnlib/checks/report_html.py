@@ -21,10 +21,16 @@ POSITIVE_RGB, NEGATIVE_RGB, MAX_SHADE = "70,130,200", "230,130,40", 0.45
 MAX_LENGTH = 10  # rows and columns of a table that are shown
 
 
-def box(passed: bool | None, headline: str, blocks: Iterable[str]) -> str:
-    """Return blocks of HTML below a headline, with a bar at the side that says whether all is well, or not known."""
+def box(passed: bool | None, headline: str, blocks: Iterable[str], check: str = "") -> str:
+    """Return blocks of HTML below a headline, with a bar at the side that says whether all is well, or not known.
+
+    The browser version of the exercises keeps which checks have passed (book/_static/lite.js), so the HTML names the
+    ``check`` if it has.
+    """
     colour = OPEN_COLOUR if passed is None else PASSED_COLOUR if passed else FAILED_COLOUR
-    return f"<div style='{BOX_STYLE.format(colour=colour)}'><strong>{escape(headline)}</strong>{''.join(blocks)}</div>"
+    name = f" data-passed='{escape(check, quote=True)}'" if passed and check else ""
+    style = BOX_STYLE.format(colour=colour)
+    return f"<div style='{style}'{name}><strong>{escape(headline)}</strong>{''.join(blocks)}</div>"
 
 
 def paragraph(text: str) -> str:

@@ -1,11 +1,12 @@
 """A Sphinx extension: the road through the chapters on the front page, and what a reader has done of it.
 
 ``{road}`` contains a list with an item for each chapter: a link to it, and what one can do afterwards. Each item gets
-a drawing. The scripts keep in the reader's browser which chapters have been read and which questions answered, and show
-it on the front page.
+a drawing. The scripts keep in the reader's browser which chapters have been read, which questions answered, and which
+checks passed in the browser version of the exercises, and show it on the front page.
 """
 
 import functools
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,13 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+from _ext.in_browser import EXERCISES_PATH
 from _ext.road_drawings import DRAWINGS
 
 CHAPTER_LINK = re.compile(r"^\d+\. \[\]\(([\w-]+)\.md\)", re.MULTILINE)
 QUESTION = re.compile(r"^:class: quiz$", re.MULTILINE)
+NOTEBOOK = re.compile(r"^```\{in-browser\} (\S+)$", re.MULTILINE)
+CHECK = re.compile(r'^check(?:_tests)?\("(\w+)"(?!.*backend="torch")', re.MULTILINE)  # a browser has no torch
 PROGRESS_SCRIPT = "progress.js"
 
 
@@ -38,17 +42,26 @@ class Road(SphinxDirective):
                 f"{len(items)} items, but {len(names)} links to chapters: begin each with `1. [](page.md)`"
             )
         for name, item in zip(names, items, strict=True):
-            questions = len(QUESTION.findall((here / f"{name}.md").read_text("utf-8")))
-            item.insert(0, nodes.raw("", self._drawing(name, questions), format="html"))
+            text = (here / f"{name}.md").read_text("utf-8")
+            data = f'data-chapter="{name}" data-questions="{len(QUESTION.findall(text))}"{self._checks(text)}'
+            item.insert(0, nodes.raw("", self._drawing(name, data), format="html"))
         return [box]
 
-    def _drawing(self, name: str, questions: int) -> str:
+    def _drawing(self, name: str, data: str) -> str:
         if name not in DRAWINGS:
             raise self.error(f"book/_ext/road_drawings.py has no drawing for {name}")
-        return (
-            f'<svg class="road-drawing" viewBox="0 0 48 48" aria-hidden="true" data-chapter="{name}" '
-            f'data-questions="{questions}">{DRAWINGS[name]}</svg>'
-        )
+        return f'<svg class="road-drawing" viewBox="0 0 48 48" aria-hidden="true" {data}>{DRAWINGS[name]}</svg>'
+
+    def _checks(self, chapter: str) -> str:
+        """Return the chapter's notebook as attributes, and the checks in it that a browser can run."""
+        notebook = NOTEBOOK.search(chapter)
+        if not notebook:
+            return ""
+        file = Path(self.env.doc2path(f"{EXERCISES_PATH}{notebook[1]}"))
+        self.env.note_dependency(str(file))
+        cells = json.loads(file.read_text("utf-8"))["cells"]
+        names = CHECK.findall("\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"))
+        return f' data-notebook="{notebook[1]}" data-checks="{" ".join(names)}"'
 
 
 @functools.lru_cache

@@ -114,16 +114,23 @@
   // What the reader has done ------------------------------------------------------------------------------------------
 
   function showProgress(road) {
-    const { read, answers } = window.courseProgress.load();
-    let questions = 0, answered = 0, right = 0;
+    const { read, answers, checks } = window.courseProgress.load();
+    let questions = 0, answered = 0, right = 0, asked = 0, passed = 0;
     const stages = [...road.querySelectorAll("[data-chapter]")];
     for (const drawing of stages) {
-      const { chapter, questions: all } = drawing.dataset;
+      const { chapter, questions: all, notebook, checks: names = "" } = drawing.dataset;
       const found = Object.values(answers[chapter] ?? {}).slice(0, Number(all));
+      const asks = names.split(" ").filter(Boolean), passes = asks.filter((name) => checks[notebook]?.[name] === true);
+      asked += asks.length;
+      passed += passes.length;
       questions += Number(all);
       answered += found.length;
       right += found.filter(Boolean).length;
-      const parts = [...(chapter in read ? ["read"] : []), ...(found.length ? [questionsOf(found.length, all)] : [])];
+      const parts = [
+        chapter in read ? "read" : "",
+        found.length ? `${someOf(found.length, all, "question")} answered` : "",
+        passes.length ? `${someOf(passes.length, asks.length, "check")} passed` : "",
+      ].filter(Boolean);
       const item = drawing.closest("li");
       item.classList.toggle("done", chapter in read);
       item.querySelector(".stage-state")?.remove();
@@ -131,10 +138,12 @@
     }
     const chapters = stages.filter((one) => one.dataset.chapter in read).length;
     return `You have read ${chapters} of ${stages.length} chapters and answered ${answered} of ${questions} questions, ` +
-      `${right} of them correctly on the first try.`;
+      `${right} of them correctly on the first try.` +
+      // A reader who works on their own computer passes no checks here, and misses none.
+      (passed ? ` In the browser version of the exercises, you have passed ${someOf(passed, asked, "check")}.` : "");
   }
 
-  const questionsOf = (some, all) => `${some} of ${all} ${all === "1" ? "question" : "questions"} answered`;
+  const someOf = (some, all, what) => `${some} of ${all} ${Number(all) === 1 ? what : `${what}s`}`;
 
   function addSummary(road) {
     const done = element("p"), said = element("p");
@@ -163,7 +172,9 @@
     );
     buttons.append(eraser, file);
     const kept =
-      "When you have read a chapter, tick the box at its end. Your progress is stored in this browser and nowhere else.";
+      "When you have read a chapter, tick the box at its end. Only the checks that you pass in the browser version of " +
+      "the exercises count here, not those in notebooks on your own computer. Your progress is stored in this browser " +
+      "and nowhere else.";
     road.after(
       element("div", { className: "progress-so-far" }, done, element("p", { textContent: kept }), buttons, said),
     );

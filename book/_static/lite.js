@@ -1,5 +1,6 @@
 // Below each page of JupyterLite (book/_tools/lite.py): links to the book, whether Python is ready, and what to do if
 // it cannot be loaded. Without this, a cell would show [*] forever. On a phone, JupyterLite's own indicator is behind a menu.
+// In a notebook, links to the book lead to the site around it, and the checks that pass are kept (progress.js).
 (() => {
   const python = /** @type {HTMLScriptElement} */ (document.currentScript).dataset.python ?? "";
 
@@ -31,6 +32,42 @@
       childList: true,
       attributeFilter: ["data-status"],
     });
+  }
+
+  const LOCAL_BOOK = "/_build/html/book/"; // where the links of a notebook look for the book: attnlib/checks/book_links.py
+
+  /** Let the notebook's links lead to the book around it. JupyterLab would look for them among its own files. */
+  function linkToBook() {
+    for (const one of document.querySelectorAll("a")) {
+      const [, place] = one.href.split(LOCAL_BOOK);
+      const { href } = new URL(`../../book/${place}`, location.href);
+      if (!place || one.href === href) continue; // the site itself may have been built at such an address
+      const link = /** @type {HTMLAnchorElement} */ (one.cloneNode(true)); // without what JupyterLab does at a click
+      one.replaceWith(Object.assign(link, { href, target: "_blank", rel: "noopener" }));
+    }
+  }
+
+  /** Keep that a check has passed, under the path of the notebook and the name of the check. */
+  function keepPassed(report) {
+    const path = new URLSearchParams(location.search).get("path") ?? "";
+    const [, notebook] = path.match(/^([\w-]+\/[\w-]+)\.ipynb$/) ?? [];
+    if (!notebook) return;
+    const progress = window.courseProgress.load();
+    (progress.checks[notebook] ??= {})[report.dataset.passed] = true;
+    window.courseProgress.save(progress);
+  }
+
+  /** Look at all that the notebook shows, now and whenever it changes. */
+  function followNotebook() {
+    const seen = new WeakSet();
+    const look = () => {
+      linkToBook();
+      for (const report of document.querySelectorAll("[data-passed]")) {
+        if (!seen.has(report)) keepPassed(report);
+        seen.add(report);
+      }
+    };
+    new MutationObserver(look).observe(document.body, { subtree: true, childList: true, attributeFilter: ["href"] });
   }
 
   function link(text, address) {
@@ -71,6 +108,7 @@
     document.body.append(bar);
     if (!python) return;
     watch(state);
+    followNotebook();
     fetch(python, { mode: "no-cors" }).catch(() => {
       state.remove();
       explain(said);

@@ -1,4 +1,5 @@
-// What a reader has done, kept in the reader's own browser: the chapters that are read, and the questions answered.
+// What a reader has done, kept in the reader's own browser: the chapters that are read, the questions answered, and the
+// checks passed in the browser version of the exercises, which adds them (lite.js).
 (() => {
   const KEY = "attention-course-progress";
 
@@ -10,7 +11,7 @@
     } catch {
       // Damaged, or the browser forbids it: the reader begins anew.
     }
-    return checked(kept) ?? { read: {}, answers: {} };
+    return checked(kept) ?? { read: {}, answers: {}, checks: {} };
   }
 
   /** Return only the valid parts of a progress record, or null if it is not one. */
@@ -18,11 +19,15 @@
     const isRecord = (one) => typeof one === "object" && one !== null && !Array.isArray(one);
     if (!isRecord(kept) || !isRecord(kept.read) || !isRecord(kept.answers)) return null;
     const read = Object.entries(kept.read).filter(([, when]) => typeof when === "string");
-    const answers = Object.entries(kept.answers).filter(([, found]) => isRecord(found)).map(([name, found]) => [
-      name,
-      Object.fromEntries(Object.entries(found).filter(([, right]) => typeof right === "boolean")),
-    ]);
-    return { read: Object.fromEntries(read), answers: Object.fromEntries(answers) };
+    const booleans = (records) =>
+      Object.fromEntries(
+        Object.entries(records).filter(([, found]) => isRecord(found)).map(([name, found]) => [
+          name,
+          Object.fromEntries(Object.entries(found).filter(([, right]) => typeof right === "boolean")),
+        ]),
+      );
+    const checks = isRecord(kept.checks) ? kept.checks : {}; // older files have none
+    return { read: Object.fromEntries(read), answers: booleans(kept.answers), checks: booleans(checks) };
   }
 
   /** Keep progress; return whether the browser allowed it. */

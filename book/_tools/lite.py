@@ -120,14 +120,15 @@ def index_page(carried: bool) -> str:
 
 
 def finish_page(page: Path, python: str) -> None:
-    """Add the page's icon, and the script that leads back to the book and watches whether Python can be loaded.
+    """Add the page's icon, and the scripts that lead back to the book, watch for Python, and keep progress.
 
     Browsers ask for an icon at the root of the host until JupyterLite's own script has said where it is.
     """
     html = page.read_text(encoding="utf-8")
     assert html.count("<head>") == 1, f"{page} begins otherwise than expected"
+    progress = '<script src="../../_static/progress.js"></script>'
     script = f'<script src="../../_static/lite.js" data-python="{escape(python)}"></script>'
-    html = html.replace("<head>", f'<head>\n    <link rel="icon" href="favicon.ico">\n    {script}')
+    html = html.replace("<head>", f'<head>\n    <link rel="icon" href="favicon.ico">\n    {progress}\n    {script}')
     page.write_text(html, encoding="utf-8")
 
 

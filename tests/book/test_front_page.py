@@ -1,17 +1,19 @@
 """The front page: the sentence shows the model's own weights, the road leads everywhere, and progress is kept."""
 
+import ast
 import json
 
 import numpy as np
 import pytest
 from browser_tab import tab
 from bs4 import BeautifulSoup
-from pages import HTML, build_small, lessons, text
+from pages import HTML, ROOT, build_small, lessons, text
 
 from attnlib.minilm import load_minilm
 
 FRONT, CHAPTER = "book/index.html", "book/self-attention.html"
 KEY = "attention-course-progress"
+NOTEBOOKS = sorted(f"{path.parent.name}/{path.stem}" for path in ROOT.glob("exercises/*/*.ipynb"))
 
 
 @pytest.fixture
@@ -84,6 +86,24 @@ def test_the_road_leads_to_every_chapter_in_order_and_counts_its_questions():
         assert int(item.svg["data-questions"]) == len(chapter.select(".quiz"))
 
 
+def checks_without_torch(notebook):
+    """The names of the checks in a notebook that a browser can run, which has no torch."""
+    cells = json.loads((ROOT / "exercises" / f"{notebook}.ipynb").read_text("utf-8"))["cells"]
+    sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    calls = [ast.parse(source).body[0].value for source in sources if source.startswith(("check(", "check_tests("))]
+    return [call.args[0].value for call in calls if "backend" not in {keyword.arg for keyword in call.keywords}]
+
+
+@pytest.mark.slow
+def test_the_road_lists_the_checks_of_every_notebook_that_a_browser_can_run():
+    drawings = BeautifulSoup(text(FRONT), "html.parser").select(".road svg")
+    listed = {one["data-notebook"]: one["data-checks"].split() for one in drawings if one.has_attr("data-notebook")}
+    assert sorted(listed) == NOTEBOOKS
+    for notebook, names in listed.items():
+        assert names == checks_without_torch(notebook)
+        assert len(set(names)) == len(names) > 0
+
+
 @pytest.mark.slow
 def test_a_chapter_without_a_drawing_or_a_link_fails_the_build(tmp_path):
     wrong = "# Front\n\n:::{road}\n1. [](nowhere.md) One.\n1. Two.\n:::\n"
@@ -124,8 +144,56 @@ def test_what_was_read_and_answered_is_kept_shown_saved_loaded_and_erased(browse
         assert not wrong
 
 
+NOTEBOOK = "02-self-attention/self-attention"
+PASSED = {"softmax": True, "dot": True, "cosine": False, "no check of this notebook": True}
+
+
+def test_checks_passed_in_the_browser_version_are_counted_saved_loaded_and_erased(browser, site, tmp_path):
+    older = {"read": {"masks": "2026-01-02"}, "answers": {}}
+    kept = {**older, "checks": {NOTEBOOK: PASSED, "no/notebook": {"softmax": True}}}
+    store = f"localStorage.getItem('{KEY}') ?? localStorage.setItem('{KEY}', {json.dumps(json.dumps(kept))})"
+    with tab(browser, site, FRONT, before=store) as (page, wrong, _):
+        said = page.locator(".progress-so-far p").first
+        passed = f" you have passed 2 of {sum(len(checks_without_torch(one)) for one in NOTEBOOKS)} checks."
+        assert said.inner_text().endswith(passed)
+        item = page.locator(".road li", has=page.locator(f"svg[data-notebook='{NOTEBOOK}']"))
+        here = f"2 of {len(checks_without_torch(NOTEBOOK))} checks passed"
+        assert item.locator(".stage-state").inner_text() == here
+        assert page.locator(".stage-state").all_inner_texts() == [here, "read"]
+        assert "Only the checks that you pass in the browser version" in page.locator(".progress-so-far").inner_text()
+        with page.expect_download() as download:
+            page.get_by_role("button", name="Save as a file").click()
+        download.value.save_as(tmp_path / "mine.json")
+        assert json.loads((tmp_path / "mine.json").read_text()) == kept
+        page.on("dialog", lambda dialog: dialog.accept())
+        page.get_by_role("button", name="Erase").click()
+        assert said.inner_text().startswith("You have read 0 of 18")
+        assert "checks" not in said.inner_text()
+        (tmp_path / "older.json").write_text(json.dumps(older))
+        for name, ending in (("older.json", "first try."), ("mine.json", passed)):
+            page.locator("input[type=file]").set_input_files(tmp_path / name)
+            page.get_by_text(f"Loaded {name}").wait_for()
+            assert said.inner_text().startswith("You have read 1 of 18")
+            assert said.inner_text().endswith(ending)
+        assert not wrong
+
+
+@pytest.mark.parametrize("checks", ["7", "[]", "null", '{"X": 1}', '{"X": {"softmax": "yes"}}', '{"X": ["softmax"]}'])
+def test_damaged_checks_are_none_and_the_rest_of_the_progress_stays(browser, site, checks):
+    kept = f'{{"read": {{"masks": "2026-01-02"}}, "answers": {{}}, "checks": {checks.replace("X", NOTEBOOK)}}}'
+    with tab(browser, site, FRONT, before=f"localStorage.setItem('{KEY}', {json.dumps(kept)})") as (page, wrong, _):
+        said = page.locator(".progress-so-far p").first.inner_text()
+        assert said.startswith("You have read 1 of 18")
+        assert said.endswith("first try.")
+        assert not wrong
+
+
 @pytest.mark.parametrize(
-    "kept", ["{", "[]", '{"read": [], "answers": {}}', '{"read": {"masks": 7}, "answers": {"x": 1}}']
+    "kept",
+    [
+        *("{", "[]", '{"read": [], "answers": {}}', '{"read": {"masks": 7}, "answers": {"x": 1}}'),
+        '{"read": {}, "answers": {}, "checks": {"__proto__": {"softmax": true}, "constructor": {"dot": true}}}',
+    ],
 )
 def test_damaged_progress_is_no_progress(browser, site, kept):
     with tab(browser, site, FRONT, before=f"localStorage.setItem('{KEY}', {json.dumps(kept)})") as (page, wrong, _):

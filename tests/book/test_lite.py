@@ -20,6 +20,7 @@ from playwright.sync_api import TimeoutError, expect
 from pyodide_core import distribution
 
 import attnlib
+from attnlib.checks import examine
 
 pytestmark = pytest.mark.slow
 
@@ -278,6 +279,33 @@ def test_an_exercise_opens_runs_leaves_torch_out_is_kept_and_can_be_downloaded(v
         page.locator("#course", has_text="Python is ready.").wait_for()
     with fresh_copy(visitor, site) as page:
         assert page.get_by_text("print(6 * 7)").count() == 0
+
+
+DISPLAY = "from IPython.display import HTML, display\ndisplay(HTML({!r}))"
+
+
+def html_of(name, answer):
+    """A report as a check shows it. The browser of the tests has no NumPy, without which no check can run there."""
+    return examine(name, answer, seed=0)._repr_mimebundle_()["text/html"]
+
+
+def test_hints_lead_to_the_book_around_the_notebook_and_checks_that_pass_are_kept(visitor, site):
+    with visit(visitor, site) as page:
+        run(page, DISPLAY.format(html_of("cosine", lambda query, key: query)))
+        run(page, DISPLAY.format(html_of("dot", attnlib.dot)))
+        kept = page.evaluate("window.courseProgress.load()")
+        assert kept == {"read": {}, "answers": {}, "checks": {str(EXERCISES[1].with_suffix("")): {"dot": True}}}
+        link = page.get_by_role("link", name="“What the cosine changes”", exact=True)
+        link.scroll_into_view_if_needed()
+        expect(link).to_have_attribute("href", f"{site}book/self-attention.html#what-the-cosine-changes")
+        with page.context.expect_page() as opened:
+            link.click()
+        opened.value.get_by_role("heading", name="What the cosine changes").wait_for()
+        assert opened.value.url == link.get_attribute("href")
+        opened.value.goto(f"{site}book/index.html")
+        opened.value.get_by_text("you have passed 1 of ").wait_for()
+        opened.value.close()
+        page.evaluate("window.courseProgress.erase()")
 
 
 @contextmanager

@@ -21,6 +21,7 @@ import attnlib
 from attnlib.checks import check, examine
 from attnlib.checks.catalogue import CATALOGUE
 from attnlib.checks.evaluation import Evaluation
+from grading.sanitize import safe_html
 
 ROOT = Path(__file__).parents[2]
 NUMBERS = re.compile(r"-?\d+(?:\.\d*)?(?:e[-+]\d+)?|nan|inf|True|False")
@@ -301,6 +302,13 @@ def test_html_marks_wrong_numbers_by_more_than_colour():
     assert "bold and underlined" in html
     assert "✗" in html
     assert "✓" in bundle(examine("dot", attnlib.dot))["text/html"]
+
+
+def test_the_html_names_a_check_that_has_passed_and_no_other():
+    passed = bundle(examine("dot", attnlib.dot, seed=0))["text/html"]
+    assert re.findall(r"<div [^>]* data-passed='(\w+)'", passed) == ["dot"]
+    assert "data-passed" not in bundle(examine("dot", lambda q, k: q, seed=0))["text/html"]
+    assert "data-passed" not in safe_html(passed), "nobody reads it in feedback"
 
 
 def test_html_says_everything_that_the_text_says():

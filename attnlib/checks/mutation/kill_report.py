@@ -103,7 +103,7 @@ class KillReport:
         blocks += [html_table(self.matrix)] if self.matrix else []
         if section := self.section:
             blocks.append(report_html.reread(str(section), address(section)))
-        html = report_html.box(self.passed, self.headline(), blocks)
+        html = report_html.box(self.passed, self.headline(), blocks, self.target.name)
         return {"text/plain": self.message, "text/html": html, MIME_TYPE: self.data()}
 
 
