@@ -76,6 +76,15 @@ def test_without_javascript_both_sentences_and_their_shares_are_there(browser, s
 
 
 @pytest.mark.slow
+def test_it_says_how_many_chapters_and_notebooks_there_are_and_how_long_they_take():
+    said = " ".join(BeautifulSoup(text(FRONT), "html.parser").article.get_text().split())
+    chapters, notebooks = len(lessons()), len(list(ROOT.glob("solutions/*/*.ipynb")))
+    assert f"Each of its {chapters} chapters takes at most half an hour" in said
+    assert f"each of its {notebooks} notebooks one and a half to three hours" in said
+    assert f"about {(chapters + 3 * notebooks) // 2} to {(chapters + 6 * notebooks) // 2} hours in all" in said
+
+
+@pytest.mark.slow
 def test_the_road_leads_to_every_chapter_in_order_and_counts_its_questions():
     road = BeautifulSoup(text(FRONT), "html.parser").select(".road li")
     assert [f"book/{item.svg['data-chapter']}" for item in road] == lessons()
