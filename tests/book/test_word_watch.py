@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 from axe import AXE, violations
-from browser_tab import tab
+from browser_tab import LAID_OUT, tab
 from cut_off import UNHINTED, cut_off
 from open_element import OpenElement
 
@@ -52,6 +52,7 @@ def at(browser, site):
             page, wrong = context.new_page(), []
             page.on("pageerror", lambda error: wrong.append(str(error)))
             page.goto(site + address)
+            page.wait_for_function(LAID_OUT)  # until then, what is laid out above moves the drawing away
             return Watch(page, wrong)
 
         yield open_watch
