@@ -37,7 +37,7 @@ COLOURS = (  # at least 3:1 on white and on near-black; colour-blind readers can
     *("#1f9aa8", "#d0473f", "#6b7fd6", "#b04fb0", "#5f9a2b", "#7d8791"),
 )
 QUERY, KEY, VALUE = "#9b6bd1", "#c8641c", "#00967d"  # in all figures; colour-blind readers can tell them apart too
-LABEL_PAD = 8  # points between the labels of the ticks and that of the axis
+LABEL_PAD = 8  # points between the tick labels and the axis label
 MAX_SHADE = 0.65  # of a shade: ink on it keeps a contrast of more than 4.5:1, in light and in dark
 
 

@@ -28,7 +28,7 @@ TEMPLATE = """\
 name = {name}
 term = {term}
 
-# The address where the book is published: notebooks, feedback, the report and the bundle link to it. "" for no links.
+# The address where the book is published: notebooks, feedback, the report and the bundle link to it. "" if unpublished.
 book = {book}
 
 # The share of the score that each day of lateness costs, from 0 (nothing) to 1. A part of a day counts as a whole one.

@@ -48,7 +48,7 @@ class NotebookTemplate:
 
         Args:
             file: the notebook.
-            book: the address of the book, to which its links will lead; "" removes them, because whoever reads the
+            book: the address of the book, to which the links will lead; "" removes them, because whoever reads the
                 graded notebook does not have the book beside it.
 
         Raises:

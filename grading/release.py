@@ -40,7 +40,7 @@ def register(course: Course, assignment: str, log: Logger) -> None:
 
 
 def notebook_templates(course: Course, assignment: str) -> list[NotebookTemplate]:
-    """Return the notebooks of a registered assignment, as they were handed out, with links to the class's book.
+    """Return the notebooks of a registered assignment, as handed out, with links to the class's book if there is one.
 
     Raises:
         GradingError: a graded cell cannot be judged outside the student's process.
@@ -49,6 +49,7 @@ def notebook_templates(course: Course, assignment: str) -> list[NotebookTemplate
     for name in course.notebooks(assignment):
         course.files.require_own(folder / name)
     book = book_address(course)
+    book = book if book.startswith(("http://", "https://")) else ""  # the only links that feedback keeps
     return [NotebookTemplate.read(folder / name, book) for name in course.notebooks(assignment)]
 
 

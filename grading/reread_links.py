@@ -6,32 +6,34 @@ A hint has the heading of a section in brackets, and the last lines of its cell 
 
     [“Padding, causal, both”]: ../../_build/html/book/masks.html#padding-causal-both
 
-That is the book that ``make`` builds, seen from a folder in ``work/``. A class that has published the book hands out
-notebooks that lead there.
+The link leads to the book that ``make`` builds, seen from a folder in ``work/``. A class that has published the book
+hands out notebooks whose links lead to its address.
 """
 
 import json
 import re
+from urllib.parse import quote
 
-# No part of a pattern may match any number of times at each place of a text: students write what is searched.
+# Students write the text that is searched, so a repetition that may begin at any character has a limit: without one,
+# a long text could take quadratic time.
 PLACE = re.compile(r"^(\[“[^”\n]{1,200}”\]: )\S*/(book/[\w-]+\.html#\S+)(\n?)", re.MULTILINE)
 NAME = re.compile(r"\[(“[^”]{1,200}”)\](?!:)")
 
 
 def relink(source: str, book: str) -> str:
-    """Return the text of a cell whose links lead to the book at an address or in a folder; "" removes the links."""
-    place = f"{book.rstrip('/')}/"
+    """Return the text of a cell with links that lead to ``book``, an address or a folder; "" removes the links."""
+    place = quote(f"{book.rstrip('/')}/", safe="%/:?#[]@!$&'()*+,;=~")  # a space would end the link
     return PLACE.sub(lambda found: f"{found[1]}{place}{found[2]}{found[3]}", source) if book else without_links(source)
 
 
 def without_links(source: str) -> str:
-    """Return the text of a cell that names the sections and says nothing of where they are."""
+    """Return the text of a cell with the names of the sections, but without their links."""
     named = PLACE.sub("", source)
     return source if named == source else NAME.sub(r"\1", named).rstrip("\n")
 
 
 def relink_notebook(content: bytes, book: str) -> bytes:
-    """Return a notebook in which :func:`relink` has changed every cell of text."""
+    """Return a notebook with :func:`relink` applied to every Markdown cell."""
     notebook = json.loads(content)
     for cell in notebook["cells"]:
         if cell["cell_type"] == "markdown":

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from logging import Logger
@@ -24,6 +25,7 @@ from grading.read_submission import read_submission
 from grading.rendering import harmless
 from grading.repair.messages import RefusedError, Repair
 from grading.repair.notebook import digest
+from grading.reread_links import without_links
 from grading.run_state import RunState
 from grading.sandbox.limits import Limits
 from grading.task import Task
@@ -228,9 +230,21 @@ class Submissions:
 
 def asked(templates: Sequence[NotebookTemplate], *, sandboxed: bool, exam: bool) -> str:
     """Return the part of a submission's digest that stands for the assignment and for how it is graded."""
-    digest = sha256("".join(notebook_text(template.released) for template in templates).encode()).hexdigest()
+    digest = sha256("".join(_asked_text(template.released) for template in templates).encode()).hexdigest()
     # Stored digests contain the word "walled". Another word would put marks given by hand up for review again.
     return f"{digest} {'walled' if sandboxed else UNSANDBOXED}{' exam' if exam else ''}"
+
+
+def _asked_text(released: NotebookNode) -> str:
+    """Return the text of a notebook as it was released, without the links to the book, which ask nothing.
+
+    They differ between classes, and between shells in which the book's address is set and others.
+    """
+    plain = deepcopy(released)
+    for cell in plain.cells:
+        if cell.cell_type == "markdown":
+            cell.source = without_links(cell.source)
+    return notebook_text(plain)
 
 
 def digest_of(folder: Path, templates: Sequence[NotebookTemplate], asked: str) -> str:

@@ -22,10 +22,10 @@ MAX_LENGTH = 10  # rows and columns of a table that are shown
 
 
 def box(passed: bool | None, headline: str, blocks: Iterable[str], check: str = "") -> str:
-    """Return blocks of HTML below a headline, with a bar at the side that says whether all is well, or not known.
+    """Return blocks of HTML below a headline, with a bar at the side whose colour says whether the check passed.
 
-    The browser version of the exercises keeps which checks have passed (book/_static/lite.js), so the HTML names the
-    ``check`` if it has.
+    The browser version of the exercises records which checks have passed (book/_static/lite.js), so the HTML names
+    the ``check`` if it has passed.
     """
     colour = OPEN_COLOUR if passed is None else PASSED_COLOUR if passed else FAILED_COLOUR
     name = f" data-passed='{escape(check, quote=True)}'" if passed and check else ""

@@ -292,7 +292,7 @@ class AttentionDecoder extends ModelElement {
   /** Show another layer, head or token. */
   look(at) {
     this.pause();
-    this.isLooking = true;
+    Object.assign(this, { isLooking: true, over: null, overHead: null });
     this.change(at);
     this.controls.set(this.shown);
     this.update();

@@ -6,7 +6,8 @@ import { Player } from "./player.js";
 import { button, ModelControls } from "./model_controls.js";
 import { h, labelled, shown } from "./table.js";
 
-const HOW = "Point at a head’s number, or at a row of the cache, to see where that head looks. A click keeps it.";
+const HOW =
+  "Point at a head’s number, or at a row of the cache, to see where that head looks. Click to keep it selected.";
 const SPEEDS = [["slowly", 700], ["8 tokens a second", 125], ["as fast as possible", 4]];
 
 /**

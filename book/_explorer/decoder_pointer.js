@@ -35,7 +35,7 @@ export class DecoderPointer {
     return columnAt(event.clientX - svg.getBoundingClientRect().left, room, count, sizes.context);
   }
 
-  /** The head at which an event happened: that of a number, or one that reads this row of the cache. */
+  /** The head under the pointer: the one with this number, or one that reads this row of the cache. */
   headAt(event) {
     const cell = this.cellAt(event);
     if (cell?.kind === "head") return { layer: cell.layer, head: cell.word };
@@ -58,7 +58,6 @@ export class DecoderPointer {
     const to = { ArrowLeft: place - 1, ArrowRight: place + 1, Home: 0, End: count - 1 }[event.key];
     if (to === undefined) return;
     event.preventDefault();
-    Object.assign(this.decoder, { over: null, overHead: null });
     this.decoder.look({ chosen: Math.max(0, Math.min(count - 1, to)) });
   }
 

@@ -15,7 +15,7 @@ const TEXT = LINES * LINE;
 const BESIDE = 600; // how wide the drawing has to be for the bars beside the text
 const BAR_ROW = 20;
 const BAR_NAME = 104;
-const MARGIN = 84; // the names of the layers and the numbers of their heads
+const MARGIN = 84; // room for the names of the layers and the numbers of their heads
 const WEIGHT = 56; // how high the bar of a weight of 1 is
 const UNIT = 2; // the height of a number in the cache
 const BAND = UNIT * PICTURE.layer; // the height of a layer in the cache
@@ -87,8 +87,8 @@ export function columnAt(x, room, count, context) {
 }
 
 /**
- * Which head of which layer reads the row at a height of the cache; null above it and below it. Several heads read the
- * same keys: the one that has the same place among them as the head that is looked at.
+ * The layer and the head that reads the row at height y of the cache; null above and below the cache. Of the heads that
+ * share these keys, it is the one with the same position in its group as the selected head.
  *
  * @returns {{ layer: number, head: number } | null}
  */
@@ -242,7 +242,7 @@ function cacheShapes(v) {
   return [...layers.flat(), ...columns, ...marks, title("cache-title", 0, foot + 18, v.cacheTitle)];
 }
 
-/** The numbers of a layer's heads; the one that is looked at is coloured. */
+/** The numbers of a layer's heads; the selected one is coloured. */
 function headNumbers({ at, sizes: { heads } }, layer, y) {
   const width = HEADS / heads;
   return Array.from({ length: heads }, (_, head) => {
@@ -255,7 +255,7 @@ function headNumbers({ at, sizes: { heads } }, layer, y) {
       }),
       label(`head-name-${layer}-${head}`, width * (head + 0.5), y + 12, String(head), {
         ...{ "font-size": 10, "font-weight": isLooking ? 700 : 400 },
-        "aria-hidden": "true", // there is a select for them
+        "aria-hidden": "true", // screen readers have the select for heads
       }),
     ];
   }).flat();

@@ -5,7 +5,7 @@ import { COLOURS } from "./colours.js";
 import { clipped } from "./shapes.js";
 
 export const SIDE = 168; // how wide and how high it is
-// A finger on it does not scroll the page. Browsers ignore touch-action for what is displayed inline, as shapes are.
+// A finger on it does not scroll the page. Browsers ignore touch-action on inline elements, and shapes are inline.
 const GRIP_STYLE = "display: block; touch-action: none; cursor: move";
 const GRIP = 9; // the radius of the handle that the reader drags
 const NICE = [1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8]; // and these times a power of ten

@@ -48,7 +48,7 @@ function slowMemory({ room, side, left, settings }, bottom) {
     shape("slow", "rect", frame),
     label("slow-name", 12, 18, `Slow memory: ${stored}`, { "text-anchor": "start", "font-weight": 600 }),
     label("key-axis", left + side / 2, 34, "key →", { "fill-opacity": 0.8 }),
-    label("query-axis", left - 44, TOP + side / 2, "query ↓", {
+    label("query-axis", left - 44, TOP + side / 2, "← query", {
       ...{ "fill-opacity": 0.8, transform: `rotate(-90 ${left - 44} ${TOP + side / 2})` },
     }),
   ];

@@ -385,7 +385,7 @@ export class WordWatch {
     const source = sourceOf(this.look.state, cell, { head: this.look.head, width });
     if (!source) return false;
     const { x, y, width: wide, height } = this.drawing.drawn.get(key)?.values ?? {};
-    const room = Math.max(wide, 72); // -1.2345, in the larger letters of a phone
+    const room = Math.max(wide, 72); // wide enough for -1.2345 in the larger letters on a phone
     this.edited = source;
     this.editor.hidden = false;
     this.editor.setAttribute("aria-label", cell.label.replace(/:[^:]*$/, ""));

@@ -15,6 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("attnlib", "grading")
+CONTENTS = "_toc.yml"
 PROGRAMS = "training"  # a package that counts only where it is imported: the word is common in code
 CODE_CELL = re.compile(r"^(`{3,})\{code-cell\}[^\n]*\n(.*?)^\1[ \t]*$", re.MULTILINE | re.DOTALL)
 CELL_OPTIONS = re.compile(r"\A(?:---\n.*?^---\n|(?::[^\n]*\n)+)", re.MULTILINE | re.DOTALL)
@@ -40,6 +41,8 @@ def files_of(page: str) -> list[Path]:
         files.update(_all("model/stdlib_lm"))
     if PROGRAMS in packages:
         files.update(path for path in _all(PROGRAMS) if path.suffix != ".py")  # its data and results
+    if CONTENTS in page:
+        files.add(ROOT / CONTENTS)
     if "_tools.explorer" in found:
         files.add(ROOT / "book" / "_explorer" / "options.json")
     if "grading" in packages:  # it starts processes that import any part of both

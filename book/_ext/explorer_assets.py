@@ -164,7 +164,7 @@ def with_scripts_named(app: Sphinx, page: str, context: dict[str, Any]) -> str:
 
 
 def model_script(name: str, worker: str, element: str, config: str = "") -> str:
-    """Return what a page fetches on demand: the code of an element's worker, its own, and maybe its configuration."""
+    """Return what a page fetches on demand: the code of an element and of its worker, and any configuration."""
     code = json.dumps(bundle([EXPLORER_SOURCES / worker]))
     return f"{{ const {name} = {{ {config}worker: {code} }};\n{bundle([EXPLORER_SOURCES / element])}}}\n"
 

@@ -1,8 +1,8 @@
 """A Sphinx extension: the road through the chapters on the front page, and what a reader has done of it.
 
 ``{road}`` contains a list with an item for each chapter: a link to it, and what one can do afterwards. Each item gets
-a drawing. The scripts keep in the reader's browser which chapters have been read, which questions answered, and which
-checks passed in the browser version of the exercises, and show it on the front page.
+a drawing. The scripts record in the reader's browser which chapters have been read, which questions have been
+answered and which checks have passed in the browser version of the exercises, and show it on the front page.
 """
 
 import functools
@@ -53,7 +53,7 @@ class Road(SphinxDirective):
         return f'<svg class="road-drawing" viewBox="0 0 48 48" aria-hidden="true" {data}>{DRAWINGS[name]}</svg>'
 
     def _checks(self, chapter: str) -> str:
-        """Return the chapter's notebook as attributes, and the checks in it that a browser can run."""
+        """Return attributes that name the chapter's notebook and those of its checks that a browser can run."""
         notebook = NOTEBOOK.search(chapter)
         if not notebook:
             return ""

@@ -47,13 +47,13 @@ MARKUP_FIXES = (
     (re.compile(r'<th class="head([^"]*)">\s*(?:<p>\s*</p>)?\s*</th>'), r'<td class="head\1"></td>'),
     # Without an element for each name and bracket in code, a page has a quarter fewer elements.
     (re.compile(rf'<span class="(?:{"|".join(PLAIN_PYGMENTS_CLASSES)})">([^<]*)</span>'), r"\1"),
-    # The bar of hidden code reads "Show code cell source", and is called that instead of "Toggle hidden content".
+    # Screen readers call the bar of hidden code what it reads, "Show code cell source", not "Toggle hidden content".
     (re.compile(r'<summary aria-label="Toggle hidden content">'), "<summary>"),
     # Docutils' role for a source is deprecated, and a list needs items.
     (re.compile(r'role="doc-biblioentry"'), 'role="listitem"'),
 )
-# Code that is hidden until the reader asks for it. For a browser that runs scripts, it is only text in an element
-# <noscript>, until _static/course.js shows it.
+# Code that is hidden until the reader asks for it. For a browser that runs scripts, it is only text in a
+# <noscript> element until _static/course.js shows it.
 HIDDEN_CODE = re.compile(
     r'(<details class="[^"]*\babove-input\b[^"]*">\s*<summary.*?</summary>)(.*?)(?=</details>)', re.DOTALL
 )
@@ -116,7 +116,7 @@ def head_tags(app: Sphinx, pagename: str, context: dict[str, Any]) -> str:
 
 
 def fix_markup(body: str) -> str:
-    """Return the body of a page with its markup fixed for screen readers, columns of numbers, and small pictures."""
+    """Return the body of a page with markup fixed for screen readers, numbers aligned and small pictures."""
     for wrong, right in MARKUP_FIXES:
         body = wrong.sub(right, body)
     body = HIDDEN_CODE.sub(r"\1<noscript>\2</noscript>", body)

@@ -1,6 +1,6 @@
-"""Align the columns of a table that contain only numbers to the right, header and all.
+"""Right-align the columns of a table that contain only numbers, including their headers.
 
-Markdown can ask for it (``--:``), but tables that code writes have no such mark, and writers forget it. This works on
+Markdown can ask for it (``--:``), but tables that code writes cannot, and authors forget it. This works on
 the HTML of a page, because numbers that the page computes are text only there.
 """
 
@@ -25,15 +25,15 @@ def align_numbers(body: str) -> str:
 
 
 def is_numeric(texts: list[str]) -> bool:
-    """Tell whether the cells of a column, given as text, are numbers, apart from those without content."""
+    """Tell whether all cells of a column, given as text, are numbers, ignoring those without content."""
     said = [text for text in texts if text not in EMPTY]
     return bool(said) and all(map(NUMBER.fullmatch, said))
 
 
 def _aligned(table: str) -> str:
-    """Return a table with its columns of numbers aligned; one with cells that span others stays as it is."""
+    """Return a table with its columns of numbers aligned; one whose rows differ in length stays as it is."""
     rows = [[_text(cell[3]) for cell in CELL.finditer(row)] for row in ROW.findall(table.partition("<tbody")[2])]
-    if "colspan=" in table or "rowspan=" in table:
+    if "colspan=" in table or "rowspan=" in table or len({*map(len, rows)}) != 1:
         return table
     numeric = [is_numeric(list(column)) for column in zip(*rows, strict=True)]
     return ROW.sub(lambda row: _with_class(row[0], numeric), table) if any(numeric) else table
@@ -44,13 +44,13 @@ def _text(html: str) -> str:
 
 
 def _with_class(row: str, numeric: list[bool]) -> str:
-    """Return a row whose cells in columns of numbers have the class that Sphinx's style sheet aligns."""
+    """Return a row whose cells in columns of numbers have the class that the theme's style sheet aligns."""
     columns = iter(numeric)
-    return CELL.sub(lambda cell: _right(cell[0]) if next(columns) else cell[0], row)
+    return CELL.sub(lambda cell: _right(cell[0]) if next(columns, False) else cell[0], row)
 
 
 def _right(cell: str) -> str:
-    """Return a cell with the class."""
+    """Return a cell with the class ``text-right``."""
     start, end, rest = cell.partition(">")
     if "text-right" in start:
         return cell

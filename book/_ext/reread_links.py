@@ -1,7 +1,7 @@
-"""A Sphinx extension: on an assignment's page, what a hint says to reread is a link to another page of this book.
+"""A Sphinx extension: on an assignment's page, link the sections that a hint says to reread.
 
-In the notebook, the links lead to a folder beside it, or to the address of a class. Here, they become links to sources
-of the book, which Sphinx checks: one that leads to no heading fails the build.
+In the notebook, the links lead to the book that ``make`` builds, or to the address where a class has published it.
+Here, they become links to source files of the book, which Sphinx checks: one that leads to no heading fails the build.
 """
 
 import json
@@ -28,9 +28,9 @@ def read(_app: Sphinx, page: str, source: list[str]) -> None:
 
 
 def linked(source: str) -> str:
-    """Return the text of a cell in which each link says itself where it leads.
+    """Return the text of a cell with inline links instead of link definitions.
 
-    On a page, two cells that name the same section would say it twice, which MyST warns about.
+    If two cells of a page named the same section, the page would define its link twice, and MyST warns about that.
     """
     source = relink(source, ROOT)
     places = {name: f"({file}.md{section})" for name, file, section in PLACE.findall(source)}

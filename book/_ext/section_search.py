@@ -123,7 +123,7 @@ def with_weights(entries: list[Entry]) -> list[Entry]:
 
 
 def _weight(page: str, is_part: bool, same_title: int) -> float:
-    """Return the weight of an entry: of its page or a part of it, given how many entries have its title."""
+    """Return the weight of an entry, a page or a part of one, given how many entries have its title."""
     if page in REFERENCE:
         return REFERENCE_WEIGHT
     weights = {"exercises/": TASK_WEIGHT if is_part else EXERCISES_WEIGHT, TEACHING: TEACHING_WEIGHT}

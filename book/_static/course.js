@@ -1,5 +1,5 @@
 // What every page does: it lays itself out part by part, lets the Tab key reach what scrolls, shows hidden code, copies
-// formulas as TeX, opens what is folded for a link that leads there, and for paper, and hides what a term means when Escape
+// formulas as TeX, opens what is folded if a link leads there or the page is printed, and hides a term's definition when Escape
 // is pressed.
 (() => {
   const root = document.documentElement;
@@ -47,8 +47,8 @@
 
   document.addEventListener("DOMContentLoaded", () => document.querySelectorAll(SCROLLS).forEach(watch));
 
-  // Until it is opened, hidden code is the text of an element <noscript> (book/_ext/html_fixes.py). The copy button is like
-  // those that sphinx-copybutton has given to the other code; its script sees clicks on all of them.
+  // Until it is opened, hidden code is the text of a <noscript> element (book/_ext/html_fixes.py). Its copy button is a copy of
+  // one that sphinx-copybutton has added to other code; that extension's script handles clicks on all of them.
   document.addEventListener("toggle", ({ target }) => {
     const cell = /** @type {HTMLElement} */ (target), waiting = cell.querySelector(":scope > noscript");
     if (!waiting) return;

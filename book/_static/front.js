@@ -139,7 +139,7 @@
     const chapters = stages.filter((one) => one.dataset.chapter in read).length;
     return `You have read ${chapters} of ${stages.length} chapters and answered ${answered} of ${questions} questions, ` +
       `${right} of them correctly on the first try.` +
-      // A reader who works on their own computer passes no checks here, and misses none.
+      // Readers who work on their own computers pass no checks here, so they see nothing about checks.
       (passed ? ` In the browser version of the exercises, you have passed ${someOf(passed, asked, "check")}.` : "");
   }
 

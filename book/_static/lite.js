@@ -1,6 +1,6 @@
 // Below each page of JupyterLite (book/_tools/lite.py): links to the book, whether Python is ready, and what to do if
 // it cannot be loaded. Without this, a cell would show [*] forever. On a phone, JupyterLite's own indicator is behind a menu.
-// In a notebook, links to the book lead to the site around it, and the checks that pass are kept (progress.js).
+// In a notebook, links to the book lead to the site around it, and the checks that pass are recorded (progress.js).
 (() => {
   const python = /** @type {HTMLScriptElement} */ (document.currentScript).dataset.python ?? "";
 
@@ -34,20 +34,22 @@
     });
   }
 
-  const LOCAL_BOOK = "/_build/html/book/"; // where the links of a notebook look for the book: attnlib/checks/book_links.py
+  // This is part of the address of every link to the book in a notebook (attnlib/checks/book_links.py).
+  const LOCAL_BOOK = "/_build/html/book/";
 
   /** Let the notebook's links lead to the book around it. JupyterLab would look for them among its own files. */
   function linkToBook() {
-    for (const one of document.querySelectorAll("a")) {
+    for (const one of document.querySelectorAll(`a[href*="${LOCAL_BOOK}"]`)) {
+      if (!(one instanceof HTMLAnchorElement)) continue; // a link inside a drawing
       const [, place] = one.href.split(LOCAL_BOOK);
       const { href } = new URL(`../../book/${place}`, location.href);
-      if (!place || one.href === href) continue; // the site itself may have been built at such an address
-      const link = /** @type {HTMLAnchorElement} */ (one.cloneNode(true)); // without what JupyterLab does at a click
+      if (one.href === href) continue; // the site itself may have been built at such an address
+      const link = /** @type {HTMLAnchorElement} */ (one.cloneNode(true)); // the clone lacks JupyterLab's click handler
       one.replaceWith(Object.assign(link, { href, target: "_blank", rel: "noopener" }));
     }
   }
 
-  /** Keep that a check has passed, under the path of the notebook and the name of the check. */
+  /** Record that a check has passed, under the path of the notebook and the name of the check. */
   function keepPassed(report) {
     const path = new URLSearchParams(location.search).get("path") ?? "";
     const [, notebook] = path.match(/^([\w-]+\/[\w-]+)\.ipynb$/) ?? [];
@@ -57,7 +59,7 @@
     window.courseProgress.save(progress);
   }
 
-  /** Look at all that the notebook shows, now and whenever it changes. */
+  /** Look at all that the notebook shows whenever it changes. */
   function followNotebook() {
     const seen = new WeakSet();
     const look = () => {

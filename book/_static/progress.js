@@ -1,5 +1,5 @@
-// What a reader has done, kept in the reader's own browser: the chapters that are read, the questions answered, and the
-// checks passed in the browser version of the exercises, which adds them (lite.js).
+// What a reader has done, kept in the reader's own browser: the chapters read, the questions answered, and the
+// checks passed in the browser version of the exercises, which lite.js adds.
 (() => {
   const KEY = "attention-course-progress";
 

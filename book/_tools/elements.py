@@ -1,4 +1,4 @@
-"""What the interactive elements of the pages share: a configuration; and without JavaScript, a picture and a table."""
+"""What the pages' interactive elements share: a configuration and, without JavaScript, a picture and a table."""
 
 import html
 import json
@@ -11,12 +11,12 @@ from attnlib.plotting import describe
 
 NOTE = "Computed while the book was built. Where JavaScript runs, there is more here to choose and to change."
 SCORE = "#3b82c4"  # the colour of weights in the drawings, as in _explorer/colours.js
-LETTER = 8  # pixels of a letter of the pictures, whose font has 13
-LEAST_SHOWN = 0.005  # a smaller weight could not be told from none
+LETTER = 8  # the width of a letter in pixels, at a font size of 13 pixels
+LEAST_SHOWN = 0.005  # a smaller weight could not be told from 0
 
 
 def weights_picture(weights: NDArray[Any], queries: Sequence[str], keys: Sequence[str], title: str) -> str:
-    """Draw weights (T, S) as a table of squares: the larger a weight, the deeper the colour of its square."""
+    """Draw weights (T, S) as a grid of squares: the larger a weight, the deeper the colour of its square."""
     cell = 22 if len(keys) <= 12 else 16
     is_turned = max(map(len, keys)) > 1
     left = LETTER * max(map(len, queries)) + 6
@@ -46,7 +46,7 @@ def weights_picture(weights: NDArray[Any], queries: Sequence[str], keys: Sequenc
 
 
 def still(drawn: str, width: float, height: float, alt: str) -> str:
-    """Return a picture that stays as it is, in the colours of the page, described for those who cannot see it."""
+    """Return a still picture in the colours of the page, with a description for screen readers."""
     return (
         f'<svg class="attn-still" role="img" aria-label="{html.escape(alt)}" viewBox="0 0 {width:g} {height:g}" '
         f'width="{width:g}">{drawn}</svg>'

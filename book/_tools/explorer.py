@@ -126,7 +126,7 @@ def still_picture(words: Sequence[str], weights: NDArray[Any], query: int) -> st
         for x, word in zip(places, words, strict=True)
     ]
     said = ", ".join(f"{word} {weight:.2f}" for word, weight in zip(words, weights, strict=True))
-    alt = f"Arcs from {words[query]} to every word, as thick as the weights: {said}."
+    alt = f"Arcs from {words[query]} to every word; the larger the weight, the thicker the arc: {said}."
     return still(f'<g font-size="14">{"".join(arcs + names)}</g>', WORD_WIDTH * len(words), 100, alt)
 
 
@@ -218,7 +218,7 @@ def heads(
     Args:
         attended_to: for each sentence its T tokens and its weights (L, H, T, T).
         caption: which model and which sentences.
-        layer: of the head shown first, and in the picture and the table of those who have no JavaScript.
+        layer: of the head shown first, and in the picture and the table for readers without JavaScript.
         head: of the head shown first.
     """
     sentences = [

@@ -120,7 +120,7 @@ def index_page(carried: bool) -> str:
 
 
 def finish_page(page: Path, python: str) -> None:
-    """Add the page's icon, and the scripts that lead back to the book, watch for Python, and keep progress.
+    """Add the page's icon, and the scripts that link to the book, say whether Python is ready, and record progress.
 
     Browsers ask for an icon at the root of the host until JupyterLite's own script has said where it is.
     """

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from _tools.elements import SCORE, ExplorerElement, still
 
 CAPTION = "The bytes that attention moves"
-TILE = 128, 64  # queries and keys, as at first in _explorer/tiles.js
+TILE = 128, 64  # queries and keys: the example of _explorer/tile_address.js
 SIDE = 192  # pixels of the still picture's table
 BAR = 22
 
@@ -40,7 +40,7 @@ def attention_tiles(*, words: int, width: int, capacity: int, moved: Mapping[str
 
 
 def still_picture(words: int, moved: Mapping[str, float]) -> str:
-    """Draw the table of scores in tiles, one of which is computed, and a bar for the bytes that each method moves."""
+    """Draw the table of scores in tiles, one of them coloured, and a bar for the bytes that each method moves."""
     high, wide = (SIDE * size / words for size in TILE)
     lines = "".join(
         [f"M 24 {24 + high * n:g} h {SIDE} " for n in range(words // TILE[0] + 1)]
@@ -50,7 +50,7 @@ def still_picture(words: int, moved: Mapping[str, float]) -> str:
         f'<path d="{lines}" stroke="currentColor" stroke-opacity="0.5"/>',
         f'<rect x="24" y="24" width="{wide:g}" height="{high:g}" fill="{SCORE}"/>',
         f'<text x="{24 + SIDE / 2:g}" y="16" text-anchor="middle">key →</text>',
-        f'<text transform="translate(16 {24 + SIDE / 2:g}) rotate(-90)" text-anchor="middle">query ↓</text>',
+        f'<text transform="translate(16 {24 + SIDE / 2:g}) rotate(-90)" text-anchor="middle">← query</text>',
     ]
     for n, (name, bytes_) in enumerate(moved.items()):
         y = SIDE + 40 + (BAR + 8) * n
@@ -61,8 +61,8 @@ def still_picture(words: int, moved: Mapping[str, float]) -> str:
         ]
     said = "; ".join(f"{name}, {_megabytes(bytes_)}" for name, bytes_ in moved.items())
     alt = (
-        f"The table of {words} queries and {words} keys, in tiles of {TILE[0]} queries and {TILE[1]} keys; one tile is "
-        f"coloured. Bars show the bytes that are moved: {said}."
+        f"Scores of {words} queries and {words} keys, in tiles of {TILE[0]} queries and {TILE[1]} keys; one tile is "
+        f"coloured. Bars show how many bytes each method moves: {said}."
     )
     text = f'<g fill="currentColor" font-size="13">{"".join(drawn)}</g>'
     return still(text, 301, SIDE + 40 + (BAR + 8) * len(moved), alt)

@@ -54,7 +54,7 @@ def match_cells(cells: Sequence[SubmittedCell], expected: Sequence[TemplateCell]
 
 
 def _text(cell: SubmittedCell) -> str:
-    """Return the text that two versions of a cell share: an earlier release, or another class, has other links."""
+    """Return the text of a cell without its links, which differ between releases and between classes."""
     return without_links(cell.source).strip()
 
 
@@ -104,9 +104,9 @@ def _by_place(
 
 def _may_be(cell: SubmittedCell, wanted: TemplateCell, expected: Sequence[TemplateCell]) -> bool:
     """Tell whether a cell may be the wanted one: it has the same kind, is not empty, and is not a copy of another."""
-    source = cell.source.strip()
-    others = (other.source.strip() for other in expected if other.source != wanted.source)
-    return cell.kind == wanted.kind and source != "" and source not in others
+    text = _text(cell)
+    others = (_text(other) for other in expected if other.source != wanted.source)
+    return cell.kind == wanted.kind and text != "" and text not in others
 
 
 def _bound(cell: SubmittedCell) -> set[str]:

@@ -65,7 +65,7 @@ def test_axes_say_who_attends_to_what(figure):
     assert ax.get_ylim() == (1.5, -0.5), "the first query stands on top"
 
 
-def test_the_names_of_the_axes_stand_apart_from_their_labels(figure):
+def test_axis_labels_keep_a_distance_from_tick_labels(figure):
     figure.draw_without_rendering()
     ax = figure.axes[0]
     for axis, side in ((ax.xaxis, "y"), (ax.yaxis, "x")):

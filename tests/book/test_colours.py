@@ -20,8 +20,8 @@ LIGHTNESS = """() => {
     return {paper: light(getComputedStyle(document.querySelector(pre)).backgroundColor), code: of(pre),
         comment: of(`${pre} .c1`), frame: light(getComputedStyle(frame).borderTopColor)};
 }"""
-# The colours of the words in links. Terms of the glossary and marks of headings have another look, and the report of a
-# check takes the colour of wherever it is shown.
+# The colours of the words in links. Glossary terms and the links beside headings look different on purpose, and the
+# report of a check takes the colour of its surroundings.
 LINKS = """() => {
     const seen = new Set(), other = '.glossary-term, .headerlink, [style*=color]';
     for (const link of document.querySelectorAll('.bd-article a[href]')) {

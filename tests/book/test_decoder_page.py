@@ -113,7 +113,7 @@ def test_each_token_is_reached_by_keyboard_and_says_one_sentence(decoder):
 
 
 def at_layer(decoder, layer, part):
-    """Where a part of a layer's row in the cache is drawn, from 0 at the top to 1 at the bottom, under token 4."""
+    """Return the point under token 4 in a layer of the cache, with ``part`` from 0 at its top to 1 at its bottom."""
     row = decoder.element.evaluate(f"one => one.drawing.element('layer-{layer}').getBoundingClientRect().toJSON()")
     column = decoder.element.evaluate("one => one.drawing.element('kept-3').getBoundingClientRect().toJSON()")
     return column["x"] + column["width"] / 2, row["y"] + part * row["height"]
@@ -148,8 +148,11 @@ def test_pointing_at_a_row_of_the_cache_or_at_a_number_shows_that_head(decoder):
     assert decoder.element.get_by_label("Layer", exact=True).input_value() == "3"
     assert decoder.element.get_by_label("Head", exact=True).input_value() == "5"
     decoder.parts("layer=3", "head=5", "chosen=4")
+    decoder.page.mouse.move(*at_layer(decoder, 4, 0.9))
+    shown("layer 4, head 5: where “lines” looks")
     decoder.element.get_by_label("Layer", exact=True).select_option("5")
     decoder.element.get_by_label("Head", exact=True).select_option("2")
+    shown("layer 5, head 2: where “lines” looks")  # although the pointer still rests on another head
 
 
 def test_a_finger_chooses_a_head_and_its_row(at):
@@ -164,7 +167,7 @@ def test_a_finger_chooses_a_head_and_its_row(at):
     assert not decoder.wrong
 
 
-def test_the_chapter_on_the_cache_has_one_that_fills(at, site):
+def test_the_chapter_on_generating_shows_a_cache_that_fills(at, site):
     decoder = at(site + CACHE)
     fetched = []
     decoder.page.on("request", lambda request: fetched.append(request.url.rpartition("/")[2].partition("?")[0]))
@@ -177,7 +180,7 @@ def test_the_chapter_on_the_cache_has_one_that_fills(at, site):
     decoder.columns(47)
     decoder.element.locator("svg text", has_text="cache: 47 tokens × 3 KiB = 141 KiB").wait_for()
     decoder.button("Read everything again, without the cache").click()
-    decoder.concluded("46 times as many")  # as the chapter says, slightly fewer than 47
+    decoder.concluded("46 times as many")  # as the chapter says, slightly less than 47
     assert not decoder.wrong
 
 

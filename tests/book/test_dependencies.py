@@ -90,6 +90,10 @@ def test_the_options_of_the_explorer_concern_the_pages_that_have_one():
     assert len(having) == 7
 
 
+def test_a_page_that_counts_chapters_depends_on_the_contents():
+    assert dependents("_toc.yml") == {"index"}
+
+
 def test_a_part_that_is_loaded_on_demand_concerns_the_pages_that_ask_for_it():
     assert "attnlib/minilm.py" in names("import attnlib\nattnlib.minilm.load_minilm()")
     assert "attnlib/minilm.py" not in names("import attnlib\nattnlib.softmax(x)")

@@ -96,7 +96,7 @@ def test_the_road_leads_to_every_chapter_in_order_and_counts_its_questions():
 
 
 def checks_without_torch(notebook):
-    """The names of the checks in a notebook that a browser can run, which has no torch."""
+    """The names of a notebook's checks that can run in a browser, where there is no torch."""
     cells = json.loads((ROOT / "exercises" / f"{notebook}.ipynb").read_text("utf-8"))["cells"]
     sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
     calls = [ast.parse(source).body[0].value for source in sources if source.startswith(("check(", "check_tests("))]
@@ -104,7 +104,7 @@ def checks_without_torch(notebook):
 
 
 @pytest.mark.slow
-def test_the_road_lists_the_checks_of_every_notebook_that_a_browser_can_run():
+def test_the_road_lists_every_check_that_a_browser_can_run():
     drawings = BeautifulSoup(text(FRONT), "html.parser").select(".road svg")
     listed = {one["data-notebook"]: one["data-checks"].split() for one in drawings if one.has_attr("data-notebook")}
     assert sorted(listed) == NOTEBOOKS
@@ -188,7 +188,7 @@ def test_checks_passed_in_the_browser_version_are_counted_saved_loaded_and_erase
 
 
 @pytest.mark.parametrize("checks", ["7", "[]", "null", '{"X": 1}', '{"X": {"softmax": "yes"}}', '{"X": ["softmax"]}'])
-def test_damaged_checks_are_none_and_the_rest_of_the_progress_stays(browser, site, checks):
+def test_damaged_checks_are_dropped_and_the_rest_of_the_progress_is_kept(browser, site, checks):
     kept = f'{{"read": {{"masks": "2026-01-02"}}, "answers": {{}}, "checks": {checks.replace("X", NOTEBOOK)}}}'
     with tab(browser, site, FRONT, before=f"localStorage.setItem('{KEY}', {json.dumps(kept)})") as (page, wrong, _):
         said = page.locator(".progress-so-far p").first.inner_text()

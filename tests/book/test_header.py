@@ -1,11 +1,11 @@
-"""The bar above a page: each of its buttons shows where the focus is, and what it opens has a name."""
+"""The header of a page: each of its buttons shows when it has the focus, and the dialogs it opens have names."""
 
 import pytest
 
 pytestmark = pytest.mark.slow
 
 PAGE = "book/masks.html"
-# What can have the focus in the bar, and the menu that is open in it; and the search in the sidebar.
+# What can have the focus in the header and its open menu, and the search button in the sidebar.
 CONTROLS = ".bd-header-article :is(button, a, [tabindex]), .bd-sidebar-primary .search-button-field"
 RING = """one => {
     one.focus({focusVisible: true});
@@ -46,7 +46,7 @@ def dialogs(page):
     ("button", "name"),
     [(".primary-toggle", "Chapters"), (".secondary-toggle", "Contents"), (".search-button", "Search")],
 )
-def test_what_a_button_opens_on_a_phone_has_a_name(opened, button, name):
+def test_the_dialog_that_a_button_opens_on_a_phone_has_a_name(opened, button, name):
     page, wrong = opened(PAGE, width=390)
     assert dialogs(page) == []
     page.locator(f".bd-header-article {button}").click()

@@ -7,7 +7,7 @@ pytestmark = pytest.mark.slow
 PAGE = "book/context-vectors.html"
 HIDDEN = "details.above-input"
 OPEN = "all => all.forEach(one => { one.open = true })"
-# The code that a browser without scripts has, cell by cell.
+# The code that a browser without scripts shows, cell by cell.
 SOURCES = "cells => cells.map(cell => cell.querySelector('pre').textContent)"
 
 
@@ -23,7 +23,7 @@ def sources(browser, site):
         return found
 
 
-def test_it_is_no_element_until_the_reader_opens_it(opened, sources):
+def test_hidden_code_has_no_elements_until_the_reader_opens_it(opened, sources):
     page, wrong = opened(PAGE)
     page.locator("details.fold").evaluate_all(OPEN)
     cells = page.locator(HIDDEN)
@@ -40,7 +40,7 @@ def test_it_is_no_element_until_the_reader_opens_it(opened, sources):
     assert not wrong
 
 
-def test_each_is_copied_by_its_own_button(opened, sources):
+def test_each_cell_is_copied_by_its_own_button(opened, sources):
     page, _ = opened(PAGE)
     page.locator("details.fold").evaluate_all(OPEN)
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
@@ -52,14 +52,14 @@ def test_each_is_copied_by_its_own_button(opened, sources):
         assert page.evaluate("navigator.clipboard.readText()").strip() == source.strip()
 
 
-def test_the_tab_key_reaches_it_where_it_is_wider_than_its_box(opened):
+def test_the_tab_key_reaches_code_that_is_wider_than_its_box(opened):
     page, _ = opened(PAGE, width=320)
     page.add_style_tag(content="pre { white-space: pre !important }")  # on narrow screens, the course wraps its code
     page.locator("details").evaluate_all(OPEN)
     page.locator(f"{HIDDEN} pre[tabindex='0']").first.wait_for()
 
 
-def test_its_bar_is_called_what_it_reads(opened):
+def test_screen_readers_call_the_bar_what_it_reads(opened):
     page, _ = opened(PAGE)
     tree = page.context.new_cdp_session(page).send("Accessibility.getFullAXTree")["nodes"]
     names = {node["name"]["value"] for node in tree if node.get("role", {}).get("value") == "DisclosureTriangle"}

@@ -10,7 +10,7 @@ from pages import moved, pages, text
 
 LINK = r'<a class="[^"]*\binternal\b[^"]*"[^>]*>((?:(?!</a>).)*)</a>'
 ARROW = re.compile(LINK + r'<details[^>]*><summary aria-label="([^"]*)"', re.DOTALL)
-# A number as a table may have it: 860, 6.76, −0.02, 4e-16, 30.9%, 4.72 MB.
+# Numbers as they appear in tables: 860, 6.76, −0.02, 4e-16, 30.9%, 4.72 MB.
 PLAIN_NUMBER = re.compile(r"[+\-−]?(?=[\d,]*\d)[\d,]+(?:\.\d+)?(?:e-\d+)?(?: ?(?:%|×|[kKMG]i?B|m?s|min))?")
 LONG = "A paragraph that is long enough to say what its page is about."
 
@@ -77,6 +77,8 @@ def test_a_column_of_numbers_is_aligned_with_its_header():
     assert [cell.get_text() for cell in aligned.select(".text-right")] == ["", "1.5"]
     spanning = table.replace("<td><p>b", '<td colspan="1"><p>b')
     assert align_numbers(spanning) == spanning
+    uneven = '<table class="table"><tbody><tr><td>1</td><td>2</td></tr><tr><td>3</td></tr></tbody></table>'
+    assert align_numbers(uneven) == uneven
 
 
 def columns(page):
@@ -101,7 +103,7 @@ def test_numbers_are_aligned_to_the_right_in_all_tables():
 
 
 @pytest.mark.slow
-def test_what_shows_for_the_pointer_is_text_without_tex():
+def test_tooltips_contain_no_tex():
     titles = {title for page in pages() for title in re.findall(r'\btitle="([^"]*)"', text(page))}
     assert len(titles) > 100
     assert {title for title in titles if re.search(r"\$|\\\w|[\^_]\{", title)} == set()

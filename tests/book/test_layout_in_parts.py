@@ -121,7 +121,7 @@ def test_a_link_a_reload_and_the_way_back_lead_to_the_same_place_as_on_a_page_la
     lazy, whole = two_pages
     lazy.add_init_script(NEVER_IDLE)
     for _ in zip(visit(lazy), visit(whole), strict=True):
-        whole.bring_to_front()  # a browser brings a page back to its place frame by frame, and a hidden tab has none
+        whole.bring_to_front()  # a browser restores the place frame by frame, and a hidden tab has no frames
         whole.evaluate(FRAMES)
         place = whole.evaluate(PLACE)
         lazy.bring_to_front()

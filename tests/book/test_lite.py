@@ -285,7 +285,7 @@ DISPLAY = "from IPython.display import HTML, display\ndisplay(HTML({!r}))"
 
 
 def html_of(name, answer):
-    """A report as a check shows it. The browser of the tests has no NumPy, without which no check can run there."""
+    """The HTML of a report. No check can run in the browser of the tests, because it has no NumPy."""
     return examine(name, answer, seed=0)._repr_mimebundle_()["text/html"]
 
 

@@ -10,10 +10,10 @@ pytestmark = pytest.mark.slow
 ELEMENT = re.compile(r"<(attention-(?!mutants)[a-z]+)\b")  # <attention-mutants> is a table itself
 KINDS = {f"attention-{name}" for name in ("explorer", "heads", "dates", "decoder", "minilm", "tiles", "residual")}
 LIVE = [page for page in pages() if "book/" in page and ELEMENT.search(text(page))]
-# Words of a table that end in an ellipsis.
+# Cells of a table whose words are cut off.
 CUT_WORDS = """one => [...one.querySelectorAll("th, td, caption")].filter(one => one.scrollWidth > one.clientWidth + 1)
     .map(one => one.textContent)"""
-# The colours of a picture's words, the colour of the page's text, and how high the smallest letters are.
+# The colours of a picture's words, the colour of the page's text, and the smallest scale of its letters.
 LOOK = """one => {
     const words = [...one.querySelectorAll("text")];
     const colours = new Set(words.map(word => getComputedStyle(word).fill));

@@ -327,7 +327,7 @@ PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True}
 
 
 def middle(grip):
-    """Where the middle of an element is."""
+    """Return the middle of an element, in pixels of the window."""
     box = grip.bounding_box()
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 

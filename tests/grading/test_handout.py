@@ -1,6 +1,7 @@
 """What is released is never written over anybody's work, and nobody's work is ever taken for what is released."""
 
 import logging
+import shutil
 import subprocess
 import sys
 from hashlib import sha256
@@ -14,6 +15,7 @@ from grading.class_settings import ClassSettings, write_class
 from grading.course import Course, GradingError
 from grading.handout import hand_out, start_work
 from grading.release import notebook_templates, register
+from grading.submission import asked
 
 NAME = "tiny/tiny.ipynb"
 
@@ -218,17 +220,30 @@ def test_a_class_that_has_published_the_book_hands_out_links_to_it(course):
     for text in (pristine(course), (course.root / "work" / NAME).read_text()):
         assert nbformat.reads(text, 4).cells[0].source == HINT.format("https://example.org/b/")
         assert text.replace("https://example.org/b/", "../../_build/html/") == before
-    assert shown(course) == before, "which is the same for all classes"
+    assert shown(course) == before, "the copy in exercises/ is the same for all classes"
+    shutil.rmtree(course.root / "work")
+    (course.root / "exercises" / NAME).write_text("spoilt")
+    shutil.rmtree(course.root / "solutions")
+    start_work(course, None, course.root / "work")
+    assert (course.root / "work" / NAME).read_text() == pristine(course)
 
 
-def test_what_is_graded_links_to_the_book_of_the_class_or_only_names_its_sections(course):
+def test_graded_notebooks_link_to_the_book_of_the_class_or_only_name_its_sections(course):
     add_hint(course)
     register(course, "tiny", logging.getLogger(__name__))
-    (template,) = notebook_templates(course, "tiny")
-    assert template.released.cells[0].source == "Reread “A” and “B, or\nC”."
-    write_class(course, ClassSettings(book="https://example.org/b"))
-    (template,) = notebook_templates(course, "tiny")
-    assert template.released.cells[0].source == HINT.format("https://example.org/b/")
+    expected = {
+        "": "Reread “A” and “B, or\nC”.",
+        "file:///srv/book": "Reread “A” and “B, or\nC”.",  # feedback would show it as text
+        "https://example.org/b": HINT.format("https://example.org/b/"),
+        "https://example.org/our book": HINT.format("https://example.org/our%20book/"),
+    }
+    digests = set()
+    for book, text in expected.items():
+        write_class(course, ClassSettings(book=book))
+        templates = notebook_templates(course, "tiny")
+        assert [template.released.cells[0].source for template in templates] == [text]
+        digests.add(asked(templates, sandboxed=True, exam=False))
+    assert len(digests) == 1, "another address would put marks given by hand up for review"
 
 
 # Linux lets a process write no more than this into a file, as a full disk would.
