@@ -216,7 +216,7 @@ def run(page, code):
         page.keyboard.press(key)
     page.keyboard.insert_text(f"{code}\nprint('done', {len(code)})")
     page.keyboard.press("Shift+Enter")
-    output = page.locator(OUTPUT, has_text=f"done {len(code)}")
+    output = page.locator(OUTPUT, has_text=re.compile(rf"\bdone {len(code)}\b"))
     output.wait_for()
     return output.inner_text()
 
