@@ -110,7 +110,7 @@ def start_work(course: Course, assignment: str | None, folder: Path, student: st
 
 
 def _linked(course: Course, files: Files) -> Files:
-    """Return the notebooks, with links to the book where the class has published it, if it has."""
+    """Return the notebooks. If the class has published the book, their links lead there."""
     book = book_address(course)
     return {path: relink_notebook(content, book) for path, content in files.items()} if book else files
 
@@ -181,10 +181,10 @@ def _candidates(root: Path, path: str) -> Iterator[bytes]:
         if (root / place / path).is_file():
             yield (root / place / path).read_bytes()
     if (root / RELEASED_FOLDER / path).is_file():
-        from attnlib.checks.book_links import LOCAL_BOOK  # NumPy, which takes a while to import
+        from attnlib.checks.book_links import LOCAL_BOOK  # imports NumPy, which takes a while
 
-        with suppress(ValueError, LookupError, TypeError):  # it is no notebook any more
-            yield relink_notebook((root / RELEASED_FOLDER / path).read_bytes(), LOCAL_BOOK)  # not the class's address
+        with suppress(ValueError, LookupError, TypeError):  # the file is no longer a notebook
+            yield relink_notebook((root / RELEASED_FOLDER / path).read_bytes(), LOCAL_BOOK)  # as released
     committed = ["git", "-C", str(root), "show", f"HEAD:./{EXERCISES_FOLDER.as_posix()}/{path}"]
     try:
         yield subprocess.run(committed, capture_output=True, check=True, timeout=60).stdout

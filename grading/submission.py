@@ -236,9 +236,9 @@ def asked(templates: Sequence[NotebookTemplate], *, sandboxed: bool, exam: bool)
 
 
 def _asked_text(released: NotebookNode) -> str:
-    """Return the text of a notebook as it was released, without the links to the book, which ask nothing.
+    """Return the text of a notebook as it was released, without the links to the book, which are not part of the task.
 
-    They differ between classes, and between shells in which the book's address is set and others.
+    They differ between classes, and depend on whether ATTENTION_BOOK is set in the shell.
     """
     plain = deepcopy(released)
     for cell in plain.cells:

@@ -19,7 +19,7 @@ const MARGIN = 84; // room for the names of the layers and the numbers of their 
 const WEIGHT = 56; // how high the bar of a weight of 1 is
 const UNIT = 2; // the height of a number in the cache
 const BAND = UNIT * PICTURE.layer; // the height of a layer in the cache
-const HEADS = MARGIN - 16; // how wide the numbers of all heads are
+const HEADS = MARGIN - 16; // the width of the row of head numbers
 const FIRST_COLUMNS = 64; // that there is room for at first
 
 /** @typedef {import("./shapes.js").Shape} Shape */

@@ -21,7 +21,7 @@ from _ext.road_drawings import DRAWINGS
 CHAPTER_LINK = re.compile(r"^\d+\. \[\]\(([\w-]+)\.md\)", re.MULTILINE)
 QUESTION = re.compile(r"^:class: quiz$", re.MULTILINE)
 NOTEBOOK = re.compile(r"^```\{in-browser\} (\S+)$", re.MULTILINE)
-CHECK = re.compile(r'^check(?:_tests)?\("(\w+)"(?!.*backend="torch")', re.MULTILINE)  # a browser has no torch
+CHECK = re.compile(r'^check(?:_tests)?\("(\w+)"(?!.*backend="torch")', re.MULTILINE)  # torch does not run in a browser
 PROGRESS_SCRIPT = "progress.js"
 
 

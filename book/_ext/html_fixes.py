@@ -47,7 +47,7 @@ MARKUP_FIXES = (
     (re.compile(r'<th class="head([^"]*)">\s*(?:<p>\s*</p>)?\s*</th>'), r'<td class="head\1"></td>'),
     # Without an element for each name and bracket in code, a page has a quarter fewer elements.
     (re.compile(rf'<span class="(?:{"|".join(PLAIN_PYGMENTS_CLASSES)})">([^<]*)</span>'), r"\1"),
-    # Screen readers call the bar of hidden code what it reads, "Show code cell source", not "Toggle hidden content".
+    # Without this label, screen readers announce the text of the bar of hidden code, "Show code cell source".
     (re.compile(r'<summary aria-label="Toggle hidden content">'), "<summary>"),
     # Docutils' role for a source is deprecated, and a list needs items.
     (re.compile(r'role="doc-biblioentry"'), 'role="listitem"'),

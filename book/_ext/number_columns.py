@@ -1,7 +1,7 @@
 """Right-align the columns of a table that contain only numbers, including their headers.
 
 Markdown can ask for it (``--:``), but tables that code writes cannot, and authors forget it. This works on
-the HTML of a page, because numbers that the page computes are text only there.
+the HTML of a page, because the numbers that a page computes appear as text only there.
 """
 
 import re
@@ -31,7 +31,7 @@ def is_numeric(texts: list[str]) -> bool:
 
 
 def _aligned(table: str) -> str:
-    """Return a table with its columns of numbers aligned; one whose rows differ in length stays as it is."""
+    """Return a table with columns of numbers aligned, unchanged if it has merged cells or rows of unequal length."""
     rows = [[_text(cell[3]) for cell in CELL.finditer(row)] for row in ROW.findall(table.partition("<tbody")[2])]
     if "colspan=" in table or "rowspan=" in table or len({*map(len, rows)}) != 1:
         return table

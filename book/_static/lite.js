@@ -34,7 +34,7 @@
     });
   }
 
-  // This is part of the address of every link to the book in a notebook (attnlib/checks/book_links.py).
+  // Unless the class has published the book, every link to it contains this (attnlib/checks/book_links.py).
   const LOCAL_BOOK = "/_build/html/book/";
 
   /** Let the notebook's links lead to the book around it. JupyterLab would look for them among its own files. */
@@ -59,7 +59,7 @@
     window.courseProgress.save(progress);
   }
 
-  /** Look at all that the notebook shows whenever it changes. */
+  /** Whenever the notebook changes, correct its links and record the checks that have passed. */
   function followNotebook() {
     const seen = new WeakSet();
     const look = () => {
