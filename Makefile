@@ -88,7 +88,7 @@ check: ## lint, types and the fast tests of every part, before each commit
 	@$(MAKE) --no-print-directory -j 2 lint fast
 
 fast: $(TESTING) | bubblewrap
-	pytest -n auto --dist worksteal --cases 4 -m "not slow and not browser and not attack"
+	pytest -n auto --dist worksteal --cases 3 -m "not slow and not browser and not attack"
 
 lint: $(TESTING)
 	ruff check
