@@ -10,7 +10,7 @@ from grading._untyped import NotebookNode, is_grade, is_solution, new_output, re
 from grading.graded_cell import GradedCell, is_autograded, read_graded_cell
 from grading.judge import Judge, error
 from grading.options_shown import question_shown
-from grading.reread_links import relink
+from grading.reread_links import change_text, relink
 from grading.sandbox.limits import Limits
 from grading.task import Answered, Result, Step, Task
 from grading.verdict import Verdict
@@ -55,8 +55,7 @@ class NotebookTemplate:
             GradingError: a graded cell cannot be judged outside the sandbox.
         """
         released = read_notebook(file)
-        for cell in (cell for cell in released.cells if cell.cell_type == "markdown"):
-            cell.source = relink(cell.source, book)
+        change_text(released, lambda source: relink(source, book))
         graded_cells = [read_graded_cell(cell) for cell in released.cells if is_autograded(cell)]
         return cls(file.stem, released, {graded_cell.cell: graded_cell for graded_cell in graded_cells})
 

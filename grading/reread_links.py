@@ -12,6 +12,8 @@ hands out notebooks whose links lead to its address.
 
 import json
 import re
+from collections.abc import Callable
+from typing import Any
 from urllib.parse import quote
 
 # Students write the text that is searched, so a repetition that may begin at any character has a limit: without one,
@@ -35,7 +37,12 @@ def without_links(source: str) -> str:
 def relink_notebook(content: bytes, book: str) -> bytes:
     """Return a notebook with :func:`relink` applied to every Markdown cell."""
     notebook = json.loads(content)
+    change_text(notebook, lambda source: relink(source, book).splitlines(keepends=True))
+    return (json.dumps(notebook, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def change_text(notebook: dict[str, Any], change: Callable[[str], str | list[str]]) -> None:
+    """Change the text of each Markdown cell of a notebook in place."""
     for cell in notebook["cells"]:
         if cell["cell_type"] == "markdown":
-            cell["source"] = relink("".join(cell["source"]), book).splitlines(keepends=True)
-    return (json.dumps(notebook, indent=1, ensure_ascii=False) + "\n").encode()
+            cell["source"] = change("".join(cell["source"]))

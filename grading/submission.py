@@ -25,7 +25,7 @@ from grading.read_submission import read_submission
 from grading.rendering import harmless
 from grading.repair.messages import RefusedError, Repair
 from grading.repair.notebook import digest
-from grading.reread_links import without_links
+from grading.reread_links import change_text, without_links
 from grading.run_state import RunState
 from grading.sandbox.limits import Limits
 from grading.task import Task
@@ -241,9 +241,7 @@ def _asked_text(released: NotebookNode) -> str:
     They differ between classes, and depend on whether ATTENTION_BOOK is set in the shell.
     """
     plain = deepcopy(released)
-    for cell in plain.cells:
-        if cell.cell_type == "markdown":
-            cell.source = without_links(cell.source)
+    change_text(plain, without_links)
     return notebook_text(plain)
 
 

@@ -10,7 +10,7 @@ import re
 from sphinx.application import Sphinx
 
 from _ext.in_browser import EXERCISES_PATH
-from grading.reread_links import NAME, relink
+from grading.reread_links import NAME, change_text, relink
 
 ROOT = "../.."  # the root of the book, seen from the notebook of an assignment
 PLACE = re.compile(rf"^\[(“[^”\n]+”)\]: ({re.escape(ROOT)}/book/[\w-]+)\.html(#\S+)\n?", re.MULTILINE)
@@ -21,9 +21,7 @@ def read(_app: Sphinx, page: str, source: list[str]) -> None:
     if not page.startswith(EXERCISES_PATH):
         return
     notebook = json.loads(source[0])
-    for cell in notebook["cells"]:
-        if cell["cell_type"] == "markdown":
-            cell["source"] = linked("".join(cell["source"]))
+    change_text(notebook, linked)
     source[0] = json.dumps(notebook)
 
 

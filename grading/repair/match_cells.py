@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from grading._untyped import NotebookNode, is_solution
 from grading.repair.parse import SubmittedCell
-from grading.reread_links import without_links
 
 # Names that a cell binds at its top level, found line by line, since a student's code need not be valid Python.
 _BOUND = re.compile(r"^(?:async +)?(?:def|class) +(\w+)|^(\w+) *=(?!=)", re.MULTILINE)
@@ -23,7 +22,7 @@ class TemplateCell(SubmittedCell):
 
     def changed(self, cell: SubmittedCell) -> bool:
         """Tell whether a student's ``cell`` differs from a cell that must not be edited."""
-        return not self.answer and _text(cell) != _text(self)
+        return not self.answer and cell.text != self.text
 
     def keeps(self, cell: SubmittedCell) -> bool:
         """Tell whether the student's version is kept as well, since text may be an answer in the wrong place."""
@@ -53,11 +52,6 @@ def match_cells(cells: Sequence[SubmittedCell], expected: Sequence[TemplateCell]
     return found
 
 
-def _text(cell: SubmittedCell) -> str:
-    """Return the text of a cell without its links, which differ between releases and between classes."""
-    return without_links(cell.source).strip()
-
-
 def _by_name(cells: Sequence[SubmittedCell], expected: Sequence[TemplateCell]) -> dict[int, int]:
     """Find cells by name and id. If there are several, the last one counts, as it would in Python."""
     names = {cell.name: i for i, cell in enumerate(expected) if cell.name}
@@ -75,10 +69,10 @@ def _by_source(found: dict[int, int], cells: Sequence[SubmittedCell], expected: 
     waiting: dict[str, list[int]] = {}
     for i, cell in enumerate(expected):
         if i not in found and not cell.answer:
-            waiting.setdefault(_text(cell), []).append(i)
+            waiting.setdefault(cell.text, []).append(i)
     taken = set(found.values())
     for at, one in enumerate(cells):
-        if at not in taken and (same := waiting.get(_text(one))):
+        if at not in taken and (same := waiting.get(one.text)):
             found[same.pop(0)] = at
 
 
@@ -104,9 +98,8 @@ def _by_place(
 
 def _may_be(cell: SubmittedCell, wanted: TemplateCell, expected: Sequence[TemplateCell]) -> bool:
     """Tell whether a cell may be the wanted one: it has the same kind, is not empty, and is not a copy of another."""
-    text = _text(cell)
-    others = (_text(other) for other in expected if other.source != wanted.source)
-    return cell.kind == wanted.kind and text != "" and text not in others
+    others = (other.text for other in expected if other.source != wanted.source)
+    return cell.kind == wanted.kind and cell.text != "" and cell.text not in others
 
 
 def _bound(cell: SubmittedCell) -> set[str]:

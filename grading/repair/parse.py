@@ -5,10 +5,12 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from grading.repair.decode import merge_sides, unix_line_ends
 from grading.repair.messages import Repair, UnreadableError, printable
+from grading.reread_links import without_links
 from grading.text import counted
 
 MOST_CELLS, MAX_NOTEBOOK_TEXT = 500, 500_000  # far more than any answer needs, but not too much for a page
@@ -42,6 +44,11 @@ class SubmittedCell:
     name: str | None
     attachments: object = field(default=None, kw_only=True)
     saved: str = field(default="", kw_only=True)
+
+    @cached_property
+    def text(self) -> str:
+        """Its text without links to the book, which differ between releases and between classes."""
+        return without_links(self.source).strip()
 
 
 @dataclass(frozen=True)

@@ -64,6 +64,18 @@ class OpenModel(OpenElement):
     def button(self, name):
         return self.element.get_by_role("button", name=name, exact=True)
 
+    def fetched(self):
+        """A list to which the names of the files that the page asks for are added from now on."""
+        names = []
+
+        def note(request):
+            name = request.url.rpartition("/")[2].partition("?")[0]
+            if name != "favicon.svg":  # the browser asks for it by itself, at any time
+                names.append(name)
+
+        self.page.on("request", note)
+        return names
+
     def type(self, text):
         self.field.fill(text)
         self.field.press("Tab")

@@ -169,8 +169,7 @@ def test_a_finger_chooses_a_head_and_its_row(at):
 
 def test_the_chapter_on_generating_shows_a_cache_that_fills(at, site):
     decoder = at(site + CACHE)
-    fetched = []
-    decoder.page.on("request", lambda request: fetched.append(request.url.rpartition("/")[2].partition("?")[0]))
+    fetched = decoder.fetched()
     decoder.element.scroll_into_view_if_needed()
     assert float(LOAD.match(decoder.element.get_by_role("button").text_content())[1]) > 1
     assert fetched == []

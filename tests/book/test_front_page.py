@@ -121,6 +121,16 @@ def test_a_chapter_without_a_drawing_or_a_link_fails_the_build(tmp_path):
     assert "2 items, but 1 links to chapters" in done.stdout + done.stderr
 
 
+def save_and_erase(page, file):
+    """Save the progress as a file, erase it, and return what was saved."""
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save as a file").click()
+    download.value.save_as(file)
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="Erase").click()
+    return json.loads(file.read_text())
+
+
 def test_what_was_read_and_answered_is_kept_shown_saved_loaded_and_erased(browser, site, tmp_path):
     with tab(browser, site, CHAPTER) as (page, wrong, _):
         options = page.locator(".quiz").first.locator("details")
@@ -135,12 +145,7 @@ def test_what_was_read_and_answered_is_kept_shown_saved_loaded_and_erased(browse
         said = page.locator(".progress-so-far p").first
         assert said.inner_text().startswith("You have read 1 of 18 chapters and answered 1 of ")
         assert "read · 1 of 7 questions answered" in page.locator(".road li.done").inner_text()
-        with page.expect_download() as download:
-            page.get_by_role("button", name="Save as a file").click()
-        download.value.save_as(tmp_path / "mine.json")
-        assert json.loads((tmp_path / "mine.json").read_text()) == kept
-        page.on("dialog", lambda dialog: dialog.accept())
-        page.get_by_role("button", name="Erase").click()
+        assert save_and_erase(page, tmp_path / "mine.json") == kept
         assert said.inner_text().startswith("You have read 0 of 18")
         (tmp_path / "other.json").write_text('{"read": 3}')
         for name, outcome in (
@@ -170,12 +175,7 @@ def test_checks_passed_in_the_browser_version_are_counted_saved_loaded_and_erase
         assert item.locator(".stage-state").inner_text() == here
         assert page.locator(".stage-state").all_inner_texts() == [here, "read"]
         assert "Only the checks that you pass in the browser version" in page.locator(".progress-so-far").inner_text()
-        with page.expect_download() as download:
-            page.get_by_role("button", name="Save as a file").click()
-        download.value.save_as(tmp_path / "mine.json")
-        assert json.loads((tmp_path / "mine.json").read_text()) == kept
-        page.on("dialog", lambda dialog: dialog.accept())
-        page.get_by_role("button", name="Erase").click()
+        assert save_and_erase(page, tmp_path / "mine.json") == kept
         assert said.inner_text().startswith("You have read 0 of 18")
         assert "checks" not in said.inner_text()
         (tmp_path / "older.json").write_text(json.dumps(older))

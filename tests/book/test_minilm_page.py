@@ -230,8 +230,7 @@ def test_there_are_no_barriers_at_400_percent_in_the_dark_or_in_forced_colours(a
 
 def test_the_chapter_on_the_transformer_has_the_heads_too(at, site):
     heads = at(site + BLOCKS)
-    fetched = []
-    heads.page.on("request", lambda request: fetched.append(request.url.rpartition("/")[2].partition("?")[0]))
+    fetched = heads.fetched()
     heads.element.scroll_into_view_if_needed()
     assert float(LOAD.match(heads.element.get_by_role("button").text_content())[1]) > 20
     assert not {"minilm.js", "minilm.bin"} & {*fetched}
