@@ -629,8 +629,9 @@ def assert_tiled_is_in_one_piece(backend, dtype, size, what, scores, atol):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("what", TILED)
-@pytest.mark.parametrize("scores", ["small", "of 100"])
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: "x".join(map(str, size)))
+@pytest.mark.parametrize(
+    ("scores", "size"), [*(("small", size) for size in SIZES), ("of 100", SIZES[0])], ids=lambda x: str(x).strip("()")
+)
 def test_tiles_give_what_one_piece_gives(what, scores, size):
     # NumPy alone has tiles; both backends meet in the next tests.
     assert_tiled_is_in_one_piece(Numpy(), "float64", size, what, scores, atol=1e-11)

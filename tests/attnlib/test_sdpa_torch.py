@@ -306,11 +306,12 @@ MASKED = {  # in a graph, a mask is an input like the others
 GRAPHS = {what: (None, options) for what, options in COMPILED.items()} | MASKED
 
 
-@pytest.mark.parametrize("what", GRAPHS)
 @pytest.mark.parametrize(
-    ("dynamic", "lowered"),
-    [(None, "aot_eager"), (True, "eager")],  # export lowers symbolic shapes, below
-    ids=["static", "dynamic"],
+    ("what", "dynamic", "lowered"),
+    [
+        *((what, None, "aot_eager") for what in GRAPHS),
+        *((what, True, "eager") for what in ("window", "softcap", "grouped weights", *MASKED)),
+    ],  # export lowers symbolic shapes, below
 )
 def test_torch_compile_sees_one_graph_for_every_length(rng, what, dynamic, lowered):
     masked, options = GRAPHS[what]
