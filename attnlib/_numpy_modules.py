@@ -172,7 +172,8 @@ class Linear(Module):
     """
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True) -> None:
-        draw = partial(np.random.uniform, -(in_features**-0.5), in_features**-0.5)
+        bound = in_features**-0.5 if in_features else 0.0
+        draw = partial(np.random.uniform, -bound, bound)
         self.weight: Floats = _drawn(draw, (out_features, in_features))
         self.bias: Floats | None = _drawn(draw, (out_features,)) if bias else None
 
@@ -181,7 +182,7 @@ class Linear(Module):
         array_namespace(x=x, weight=self.weight)
         if x.shape[-1:] != self.weight.shape[1:]:
             raise ValueError(f"x has shape {shape(x)}, but (..., {self.weight.shape[1]}) is needed")
-        out: Floats = x.reshape(-1, x.shape[-1]) @ self.weight.T  # one product, not one a sequence
+        out: Floats = x.reshape(math.prod(x.shape[:-1]), x.shape[-1]) @ self.weight.T  # one product, not one a sequence
         if self.bias is not None:
             out += self.bias
         return out.reshape(*x.shape[:-1], out.shape[-1])

@@ -1165,6 +1165,15 @@ def test_only_floating_point_arrays_of_a_numpy_module_are_parameters(rng):
     assert_array_equal(module(x), module.linear(x)[:, [2, 0, 1]])
 
 
+@pytest.mark.filterwarnings("ignore:Initializing zero-element tensors")  # torch's
+@pytest.mark.parametrize(("width", "shape"), [(0, (2, 5)), (E, (0, 5)), (0, (0,))])
+def test_a_linear_layer_of_width_0_or_of_no_positions_gives_what_torch_s_gives(width, shape):
+    ours, theirs = attnlib.numpy.Linear(width, 3), nn.Linear(width, 3)
+    theirs.load_state_dict({name: torch.tensor(x) for name, x in ours.state_dict().items()})
+    x = np.ones((*shape, width), np.float32)
+    assert_allclose(ours(x), theirs(torch.tensor(x)).detach().numpy(), rtol=1e-5)
+
+
 @pytest.mark.parametrize("name", ["Linear", "LayerNorm"])
 def test_numpy_s_parts_refuse_other_dtypes_and_integers(name):
     part = attnlib.numpy.Linear(E, FF) if name == "Linear" else attnlib.numpy.LayerNorm(E)
