@@ -70,5 +70,16 @@ WANTED = {
         "transformer.html#counting-parameters",
     ],
     "luong": ["context-vectors.html#the-other-order-luongs-attention"],
+    "backpropagation": ["gradients-by-hand.html", "gradients-by-hand.html#the-backward-pass"],
+    "vit": ["applications.html#images-patches-as-words"],
+    "prerequisites": ["start.html"],
+    "plagiarism": ["teaching/academic-integrity.html"],
+    "weight tying": ["glossary.html#term-tied-embeddings"],
+    "quantization": [
+        "a-model-that-writes.html#let-it-write",
+        "looking-into-a-real-model.html#all-heads-on-your-own-sentence",
+    ],
+    "license": ["start.html#license-and-citation"],
+    "cite": ["start.html#license-and-citation"],
     "dropuot": ["slips.html#dropout-at-test-time", "from-torch.html#dropout"],
 }
