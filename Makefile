@@ -232,9 +232,10 @@ bubblewrap:
 
 # The tests of the built pages need a browser. Without one they are skipped, and say so.
 chromium: | bubblewrap
-	@for b in chromium chromium-browser google-chrome; do command -v $$b >/dev/null && exit 0; done; \
+	@for b in chromium-headless-shell chromium chromium-browser google-chrome; do command -v $$b >/dev/null && exit 0; done; \
 	test -n "$(CHROMIUM)" && exit 0; \
-	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq; then \
 		echo "Installing Chromium for the tests of the book"; \
-		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null && exit 0; fi; \
+		for b in chromium-headless-shell chromium; do \
+			DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $$b >/dev/null && exit 0; done; fi; \
 	echo "No Chromium: the browser tests will be skipped. Install it (Debian: sudo apt-get install chromium) or set CHROMIUM=/path/to/it"
