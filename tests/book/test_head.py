@@ -3,11 +3,13 @@
 import io
 import re
 from html import unescape
+from types import SimpleNamespace
 from urllib.parse import urljoin
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from _ext import html_fixes
 from _tools import social_cards
 from pages import HTML, ROOT, build_small, pages, text
 
@@ -69,8 +71,14 @@ def test_the_card_is_as_large_as_others_want_it_and_small_to_load():
 
 
 @pytest.mark.parametrize("given", [ADDRESS, ADDRESS.removesuffix("/")])
-def test_where_the_address_of_the_book_is_known_pages_name_their_own(tmp_path, given):
-    built = build_small(tmp_path, PAGE, baseurl=given)
+def test_the_address_of_the_book_ends_in_a_slash(given):
+    config = SimpleNamespace(html_baseurl=given)
+    html_fixes.end_with_slash(None, config)
+    assert config.html_baseurl == ADDRESS
+
+
+def test_where_the_address_of_the_book_is_known_pages_name_their_own(tmp_path):
+    built = build_small(tmp_path, PAGE, baseurl=ADDRESS.removesuffix("/"))
     assert built.returncode == 0, built.stderr
     html = (tmp_path / "_build" / "html" / "book" / "index.html").read_text()
     own = urljoin(ADDRESS, "book/index.html")
