@@ -42,10 +42,23 @@ def search(page, words):
     expect(page.locator("#search-results .search-summary")).to_contain_text("found", timeout=300_000)
 
 
-def first_hit(page, site, words):
-    page.goto(f"{site}search.html")
-    page.locator(".bd-search-container input").fill(words)
-    page.keyboard.press("Enter")
+# To index the book takes a second, so that a page searches anew with the index that it has.
+KEEP_SEARCH = """
+    const listen = document.addEventListener;
+    document.addEventListener = function (name, act, ...rest) {
+        if (document.currentScript?.src.includes("/search.js")) window.searchAgain = act;
+        listen.call(this, name, act, ...rest);
+    };
+"""
+SEARCH_AGAIN = """words => {
+    MiniSearch.prototype.addAll = () => {};
+    history.replaceState(null, "", `?q=${encodeURIComponent(words)}`);
+    document.querySelector("#search-results").replaceChildren();
+    searchAgain();
+}"""
+
+
+def first_hit(page, words):
     expect(page.locator("#search-results .search-summary")).to_contain_text(f"found for “{words}”", timeout=300_000)
     hits = page.locator(HITS)
     return hits.first.get_attribute("href").removeprefix("book/") if hits.count() else None
@@ -110,9 +123,15 @@ def test_the_library_is_the_one_that_npm_publishes():
 
 
 @pytest.mark.slow
-def test_the_section_that_a_reader_wants_comes_first(opened, site):
-    page, wrong = opened("search.html")
-    first = {words: first_hit(page, site, words) for words in WANTED}
+def test_the_section_that_a_reader_wants_comes_first(opened):
+    page, wrong = opened("search.html", before=KEEP_SEARCH)
+    page.locator(".bd-search-container input").fill(next(iter(WANTED)))
+    page.keyboard.press("Enter")
+    first = {}
+    for words in WANTED:
+        if first:
+            page.evaluate(SEARCH_AGAIN, words)
+        first[words] = first_hit(page, words)
     missed = {words: hit for words, hit in first.items() if hit not in WANTED[words]}
     assert missed == {}
     assert not wrong
