@@ -1,11 +1,15 @@
 """The built book, as files: which pages there are and what stands in them."""
 
+import functools
 import os
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+from _tools.reading_time import parse
+from bs4.element import Tag
 
 ROOT = Path(__file__).parents[2]
 HTML = ROOT / "_build" / "html"
@@ -31,6 +35,12 @@ def moved() -> list[str]:
 
 def text(page: str) -> str:
     return (HTML / page).read_text(encoding="utf-8")
+
+
+@functools.cache
+def parsed(page: str) -> Tag:
+    """The text of a page for tests that only look at it, as many do."""
+    return parse(text(page))
 
 
 def chapters() -> list[str]:

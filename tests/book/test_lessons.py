@@ -4,8 +4,8 @@ import ast
 import re
 
 import pytest
-from _tools.reading_time import measure, parse
-from pages import ROOT, chapters, lessons, part, source, text
+from _tools.reading_time import measure
+from pages import ROOT, chapters, lessons, parsed, part, source, text
 
 CHAPTERS = [name for name in part("The course") if name != "book/start"]
 QUIZ = re.compile(r"^::::\{admonition\} Question\n:class: quiz\n(.*?)^::::$", re.MULTILINE | re.DOTALL)
@@ -135,7 +135,7 @@ def test_the_answers_to_predictions_are_folded(name):
 @pytest.mark.parametrize("name", lessons())
 def test_the_core_path_takes_half_an_hour_and_the_page_says_how_long(name):
     page = text(f"{name}.html")
-    reading = measure(parse(page))
+    reading = measure(parsed(f"{name}.html"))
     assert reading.minutes <= MOST_MINUTES, str(reading)
     assert re.findall(r'<span class="reading-time">(\d+) minutes', page) == [f"{reading.minutes}"]
 

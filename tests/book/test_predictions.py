@@ -4,7 +4,7 @@ import re
 
 import pytest
 from _tools.reading_time import parse
-from pages import lessons, source, text
+from pages import lessons, parsed, source
 from test_lessons import CELL
 
 BOX = re.compile(r"^:::\{admonition\} Predict\n:class: predict\n.*?^:::$", re.MULTILINE | re.DOTALL)
@@ -74,7 +74,7 @@ def shown(page):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", lessons())
 def test_what_follows_an_answer_on_the_page_does_not_show_its_numbers(name):
-    assert shown(parse(text(f"{name}.html"))) == {}
+    assert shown(parsed(f"{name}.html")) == {}
 
 
 PAGE = """\

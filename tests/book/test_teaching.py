@@ -5,7 +5,7 @@ from html import unescape
 
 import pytest
 from _tools.reading_time import measure, parse
-from pages import ROOT, moved, part, source, text
+from pages import ROOT, moved, parsed, part, source, text
 
 from grading.__main__ import COMMANDS, _parser
 from grading.class_settings import ClassSettings
@@ -49,7 +49,7 @@ def test_no_command_is_shown_with_an_option_that_it_does_not_have():
 
 def test_the_reference_has_a_section_for_each_command_with_all_its_options():
     assert sorted(re.findall(r"^#### (\S+)$", source(REFERENCE), re.MULTILINE)) == sorted(COMMANDS)
-    page = parse(text(f"{REFERENCE}.html"))
+    page = parsed(f"{REFERENCE}.html")
     for command in COMMANDS:
         section = page.find("section", id=command).get_text(" ")
         missing = [name for name in options(command) if name not in {"-h", "--help"} and name not in section.split()]
@@ -58,7 +58,7 @@ def test_the_reference_has_a_section_for_each_command_with_all_its_options():
 
 @pytest.mark.parametrize("key", vars(ClassSettings()))
 def test_the_reference_explains_every_setting(key):
-    rows = parse(text(f"{REFERENCE}.html")).select("#settings tr")
+    rows = parsed(f"{REFERENCE}.html").select("#settings tr")
     (meaning,) = (row.select("td")[2].get_text() for row in rows if row.code and row.code.get_text() == key)
     assert len(meaning.split()) > 4
 
@@ -95,8 +95,8 @@ def test_a_page_is_small_and_names_no_place_on_a_machine(page):
 @pytest.mark.parametrize("page", PAGES[:-1])
 def test_a_page_is_short_and_says_how_long_it_takes(page):
     assert len(NOT_PROSE.sub("", source(page)).split()) <= MOST_WORDS
-    html = text(f"{page}.html")
-    assert re.findall(r'<span class="reading-time">(\d+) minutes', html) == [f"{measure(parse(html)).minutes}"]
+    html, minutes = text(f"{page}.html"), measure(parsed(f"{page}.html")).minutes
+    assert re.findall(r'<span class="reading-time">(\d+) minutes', html) == [f"{minutes}"]
 
 
 def test_the_quick_start_has_ten_lines_and_each_of_them_is_run():
@@ -108,7 +108,7 @@ def test_the_quick_start_has_ten_lines_and_each_of_them_is_run():
 
 
 def test_the_syllabus_has_the_minutes_of_the_notebooks():
-    rows = [[cell.get_text() for cell in row.select("td")] for row in parse(text(f"{TERM}.html")).select("tr")]
+    rows = [[cell.get_text() for cell in row.select("td")] for row in parsed(f"{TERM}.html").select("tr")]
     minutes = {row[1]: int(row[2]) for row in rows if len(row) == 6 and row[2].isdecimal()}
     assert len(minutes) == len(list((ROOT / "exercises").glob("*/*.ipynb")))
     for name, stated in minutes.items():
