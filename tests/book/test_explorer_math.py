@@ -96,9 +96,9 @@ def states(seed):
             }  # fmt: skip
 
 
-def differences(seed, folder=MODULE.parent):
+def differences(cases, folder=MODULE.parent):
     """By how much Node and attnlib differ in each state: weights and context."""
-    states, right = zip(*every_state(seed), strict=True)
+    states, right = zip(*cases, strict=True)
     for (weights, context), ours in zip(right, in_node(states, folder), strict=True):
         assert ours["heads"]["weights"].shape == weights.shape
         assert ours["context"].shape == context.shape
@@ -109,7 +109,7 @@ def differences(seed, folder=MODULE.parent):
 @pytest.mark.parametrize("seed", [0, 1])
 def test_every_option_computes_what_attnlib_computes(seed):
     assert len(every_state(seed)) == (3 * 4 - 1) * 6 * 6 * 3
-    assert max(differences(seed)) < 1e-12  # 1e-6 is asked for
+    assert max(differences(every_state(seed))) < 1e-12  # 1e-6 is asked for
 
 
 FAULTS = {
@@ -135,7 +135,8 @@ def test_a_planted_fault_is_noticed(fault, tmp_path):
     text = MODULE.read_text()
     assert text.count(right) == 1
     (tmp_path / "attention.js").write_text(text.replace(right, wrong))
-    assert max(differences(0, tmp_path)) > 1e-3
+    some = every_state(0)[::7]  # with each option: no number of options is a multiple of 7
+    assert max(differences(some, tmp_path)) > 1e-3
 
 
 def by_hand(**settings):
