@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import pytest
 from axe import AXE, SAME_LOOK, go_dark, violations
 from browser_tab import tab
-from cut_off import UNHINTED, WIDTH, cut_off
+from cut_off import CUT, UNHINTED, WIDTH, cut_off
 from fontTools.ttLib import TTFont
 from open_element import LOADED_NEAR, come_near
-from pages import HTML, moved, pages
+from pages import HTML, lessons, moved, pages, text
 
 # Formulas in view that take no room or were not understood, and TeX that a reader sees.
 WRONG_FORMULAS = """[...document.querySelectorAll('math, .bd-article')].flatMap(one => {
@@ -39,6 +39,39 @@ SMALLEST_LETTERS = """[...document.querySelectorAll('.picture')].map(picture => 
     const points = [...svg.innerHTML.matchAll(/scale\\((0\\.\\d+) -0\\.\\d+\\)/g)].map(one => 100 * one[1]);
     return [Math.min(...points) * svg.clientWidth / units, picture.ariaLabel.slice(0, 80)];
 }).filter(([pixels, _]) => pixels < 7)"""
+# The sides of the pictures that are not turned: pixels that stay free.
+EDGES = """[...document.querySelectorAll('.picture:not([data-turns]) svg')].map(one => one.getBoundingClientRect())
+    .map(({left, right}) => [left, innerWidth - right])"""
+EDGE = 4
+# The colours of the words in links that are not the theme's. Glossary terms and the links beside headings look
+# different on purpose, and the report of a check takes the colour of its surroundings.
+ODD_LINKS = """() => {
+    const seen = new Set(), other = '.glossary-term, .headerlink, [style*=color]';
+    for (const link of document.querySelectorAll('.bd-article a[href]')) {
+        if (link.matches(other)) continue;
+        const texts = document.createTreeWalker(link, NodeFilter.SHOW_TEXT);
+        while (texts.nextNode()) {
+            const one = texts.currentNode.parentElement;
+            if (texts.currentNode.data.trim()) seen.add(getComputedStyle(one).color);
+        }
+    }
+    const usual = document.body.appendChild(document.createElement('span'));
+    usual.style.color = 'var(--pst-color-link)';
+    seen.delete(getComputedStyle(usual).color);
+    usual.remove();
+    return [...seen];
+}"""
+# Fields whose letters are so small that a phone enlarges the page when one has the focus.
+SMALL_FIELDS = """[...document.querySelectorAll('.bd-article :is(input, select, textarea)')]
+    .filter(one => !['checkbox', 'radio', 'range', 'file'].includes(one.type))
+    .filter(one => parseFloat(getComputedStyle(one).fontSize) < 16)
+    .map(one => [one.localName, one.className, one.ariaLabel, getComputedStyle(one).fontSize].join(' '))"""
+# Numbers that are wider than their fields.
+HIDDEN_NUMBERS = """[...document.querySelectorAll('.attn-numbers input')].filter(one => one.checkVisibility())
+    .filter(one => { one.value = '-1.2345'; return one.scrollWidth > one.clientWidth; }).map(one => one.ariaLabel)"""
+# Fields for numbers below 0 for which a phone shows a keypad of digits.
+NO_MINUS = """[...document.querySelectorAll('.attn-numbers input, .attn-editor, [placeholder^="1/√"]')]
+    .filter(one => !['', 'text'].includes(one.inputMode)).map(one => one.ariaLabel ?? one.className)"""
 HEAVIEST = 250_000  # bytes, compressed, with nothing in the browser's cache
 MOST_SHIFT = 0.1  # what counts as good
 
@@ -59,6 +92,9 @@ class Visit:
     unsized: list[str]
     barriers: dict[str, list[str]]
     papers: dict[str, int]
+    odd_links: dict[str, list[str]]
+    edges: list[tuple[float, float]]
+    fields_wrong: list[list[str]]
 
 
 @pytest.fixture(scope="module", params=[page for page in pages() if page not in moved()])
@@ -76,17 +112,20 @@ def look_around(page, wrong, loads) -> Visit:
     page.evaluate(AXE)
     barriers = {"light, phone": violations(page)}
     papers = {"light": brightness(page)}
+    odd_links = {"light": page.evaluate(ODD_LINKS)}
     page.set_viewport_size({"width": 1280, "height": 900})
     go_dark(page)
     barriers["dark, wide"] = violations(page)
     papers["dark"] = brightness(page)
+    odd_links["dark"] = page.evaluate(ODD_LINKS)
     page.set_viewport_size({"width": 360, "height": 900})
-    unhinted = cut_off(page, UNHINTED)  # draws all pictures, of which axe would look at each line
+    unhinted, edges = cut_off(page, f"[{UNHINTED}, {EDGES}]")  # draws pictures, of which axe would look at each line
     page.set_viewport_size({"width": WIDTH, "height": 844})
     small_letters = page.evaluate(SMALLEST_LETTERS)
-    cut = cut_off(page)
+    cut, *fields_wrong = cut_off(page, f"[{CUT}, {SMALL_FIELDS}, {NO_MINUS}, {HIDDEN_NUMBERS}]")
     phone = shift, width, sideways, small_letters, cut, unhinted
-    return Visit(list(wrong), weights, *phone, formulas_wrong, unsized, barriers, papers)
+    found = formulas_wrong, unsized, barriers, papers, odd_links, edges, fields_wrong
+    return Visit(list(wrong), weights, *phone, *found)
 
 
 def weight(sizes: dict[str, int]) -> int:
@@ -144,6 +183,21 @@ def test_a_page_has_no_barriers_in_light_and_in_dark(visit):
     assert visit.papers["light"] > 700
     assert visit.papers["dark"] < 100
     assert visit.barriers == {"light, phone": [], "dark, wide": []}
+
+
+def test_a_link_has_one_colour_wherever_it_is(visit):
+    assert visit.odd_links == {"light": [], "dark": []}
+
+
+def test_a_figure_takes_the_width_of_a_phone(visit, request):
+    page, edges = request.node.callspec.params["visit"], visit.edges
+    assert edges or page.removesuffix(".html") not in lessons() or 'class="picture"' not in text(page)
+    assert not edges or min(min(one) for one in edges) >= EDGE
+    assert not edges or sorted(max(one) for one in edges)[len(edges) // 2] == EDGE
+
+
+def test_a_phone_neither_enlarges_a_page_for_a_field_nor_hides_the_minus(visit):
+    assert visit.fields_wrong == [[], [], []]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from pages import ROOT, lessons, moved, pages, source
+from pages import ROOT, lessons, source
 
 from attnlib.plotting import COLOURS
 
@@ -19,20 +19,6 @@ LIGHTNESS = """() => {
     const pre = '.bd-article .cell_input pre', frame = document.querySelector('.bd-article .cell_input:has(.c1)');
     return {paper: light(getComputedStyle(document.querySelector(pre)).backgroundColor), code: of(pre),
         comment: of(`${pre} .c1`), frame: light(getComputedStyle(frame).borderTopColor)};
-}"""
-# The colours of the words in links. Glossary terms and the links beside headings look different on purpose, and the
-# report of a check takes the colour of its surroundings.
-LINKS = """() => {
-    const seen = new Set(), other = '.glossary-term, .headerlink, [style*=color]';
-    for (const link of document.querySelectorAll('.bd-article a[href]')) {
-        if (link.matches(other)) continue;
-        const texts = document.createTreeWalker(link, NodeFilter.SHOW_TEXT);
-        while (texts.nextNode()) {
-            const one = texts.currentNode.parentElement;
-            if (texts.currentNode.data.trim()) seen.add(getComputedStyle(one).color);
-        }
-    }
-    return [...seen];
 }"""
 
 
@@ -65,14 +51,3 @@ def test_comments_are_quieter_than_code(opened, scheme):
     found = page.evaluate(LIGHTNESS)
     assert abs(found["comment"] - found["paper"]) < abs(found["code"] - found["paper"])
     assert abs(found["frame"] - found["paper"]) < 0.5 * abs(found["code"] - found["paper"])
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_link_has_one_colour_wherever_it_is(browser, site, scheme):
-    with browser.new_context(color_scheme=scheme) as context:
-        page, colours = context.new_page(), {}
-        for name in sorted({*pages()} - {*moved(), "index.html"}):
-            page.goto(site + name, wait_until="domcontentloaded")
-            for colour in page.evaluate(LINKS):
-                colours.setdefault(colour, name)
-        assert len(colours) == 1, colours

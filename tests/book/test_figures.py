@@ -3,12 +3,11 @@
 import pytest
 from axe import AXE, violations
 from cut_off import DRAW_PICTURES, OPEN_ALL, UNHINTED, cut_off
-from pages import HTML, lessons, text
+from pages import HTML
 from playwright.sync_api import expect
 
 PAGE = "book/many-heads.html"
 PHONE = 360
-EDGE = 4  # pixels that stay free beside a figure
 SCROLLING = "pre.planted"
 PLANT = """document.querySelector('.bd-article').insertAdjacentHTML('afterbegin',
     `<pre class=planted style='overflow: auto; white-space: pre'>${'x'.repeat(300)}</pre>`)"""
@@ -17,8 +16,6 @@ FADES = f"""() => {{ const style = getComputedStyle(document.querySelector('{SCR
         ...['--fade-left', '--fade-right'].map(side => parseFloat(style.getPropertyValue(side)) > 0)] }}"""
 ROOMS = """[...document.querySelectorAll('.picture')].map(one => one.getBoundingClientRect())
     .map(({width, height}) => [width, height])"""
-EDGES = """[...document.querySelectorAll('.picture:not([data-turns]) svg')].map(one => one.getBoundingClientRect())
-    .map(({left, right}) => [left, innerWidth - right])"""
 
 
 @pytest.mark.parametrize("width", [PHONE, 1280])
@@ -41,18 +38,6 @@ def test_without_javascript_all_figures_are_there(browser, site):
         page = context.new_page()
         page.goto(site + PAGE)
         assert page.locator(".picture svg").count() == page.locator(".picture").count() > 5
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in lessons() if 'class="picture"' in text(f"{name}.html")])
-def test_a_figure_takes_the_width_of_a_phone(opened, name):
-    page, _ = opened(f"{name}.html", width=PHONE)
-    page.evaluate(OPEN_ALL)
-    page.evaluate(DRAW_PICTURES)
-    edges = page.evaluate(EDGES)
-    assert edges
-    assert min(min(one) for one in edges) >= EDGE
-    assert sorted(max(one) for one in edges)[len(edges) // 2] == EDGE
 
 
 @pytest.mark.parametrize("colours", ["none", "active"])

@@ -6,24 +6,12 @@ Whether anything is cut off is tested where each page is opened (``test_browser.
 import pytest
 from _tools.reading_time import parse
 from cut_off import OPEN_ALL, WIDTH, cut_off
-from open_element import LOADED_NEAR, come_near
-from pages import lessons, pages, text
+from open_element import come_near
+from pages import lessons, parsed
 
 PRINTED = 46  # characters that fit into a line of printed results
 TOO_WIDE = """[...document.querySelectorAll('.cell_output pre')].filter(one => one.scrollWidth > one.clientWidth)
     .map(one => one.textContent)"""
-# Fields whose letters are so small that a phone enlarges the page when one has the focus.
-SMALL_FIELDS = """[...document.querySelectorAll('.bd-article :is(input, select, textarea)')]
-    .filter(one => !['checkbox', 'radio', 'range'].includes(one.type))
-    .filter(one => parseFloat(getComputedStyle(one).fontSize) < 16)
-    .map(one => [one.localName, one.className, one.ariaLabel, getComputedStyle(one).fontSize].join(' '))"""
-# Numbers that are wider than their fields.
-HIDDEN_NUMBERS = """[...document.querySelectorAll('.attn-numbers input')].filter(one => one.checkVisibility())
-    .filter(one => { one.value = '-1.2345'; return one.scrollWidth > one.clientWidth; }).map(one => one.ariaLabel)"""
-# Fields for numbers below 0 for which a phone shows a keypad of digits.
-NO_MINUS = """[...document.querySelectorAll('.attn-numbers input, .attn-editor, [placeholder^="1/√"]')]
-    .filter(one => !['', 'text'].includes(one.inputMode)).map(one => one.ariaLabel ?? one.className)"""
-LIVE = [page for page in pages() if page.endswith(".html") and any(f"<{tag}" in text(page) for tag in LOADED_NEAR)]
 
 
 @pytest.mark.parametrize(
@@ -60,7 +48,7 @@ def wide_lines(page):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*lessons(), "book/install", "book/from-torch"])
 def test_what_a_cell_prints_fits_a_phone(name):
-    assert wide_lines(parse(text(f"{name}.html"))) == [], "print fewer decimals or shorter names, or break the line"
+    assert wide_lines(parsed(f"{name}.html")) == [], "print fewer decimals or shorter names, or break the line"
 
 
 def test_printed_lines_of_the_greatest_length_fit_and_longer_ones_are_found(opened):
@@ -73,18 +61,6 @@ def test_printed_lines_of_the_greatest_length_fit_and_longer_ones_are_found(open
     page.evaluate(longest.format(PRINTED + 5))
     assert page.evaluate(TOO_WIDE) == ["m" * (PRINTED + 5)]
     assert wide_lines(parse(page.content())) == ["m" * (PRINTED + 5)]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", LIVE)
-def test_a_phone_neither_enlarges_a_page_for_a_field_nor_hides_the_minus(opened, name):
-    page, wrong = opened(name, width=WIDTH)
-    come_near(page, *LOADED_NEAR)
-    page.evaluate(OPEN_ALL)
-    assert page.evaluate(SMALL_FIELDS) == []
-    assert page.evaluate(NO_MINUS) == []
-    assert page.evaluate(HIDDEN_NUMBERS) == []
-    assert not wrong
 
 
 def test_a_number_that_is_never_below_0_has_the_keypad_of_digits(opened):
