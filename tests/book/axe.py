@@ -10,16 +10,20 @@ AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(enc
 # texts of one look, and three of each are enough. Form fields and shadow trees are never left out.
 SAME_LOOK = "data-same-look"
 MARK_SAME_LOOKS = """name => {
-    const grounds = new Map(), counts = new Map();
-    const values = (one, keys, part) => keys.map(key => getComputedStyle(one, part)[key]);
+    const grounds = new Map(), counts = new Map(), formulas = new Set();
+    const values = (style, keys) => keys.map(key => style[key]);
     const paint = ['backgroundColor', 'backgroundImage', 'opacity', 'filter', 'position'];
     const plain = 'rgba(0, 0, 0, 0)|none|1|none|static';
-    const painted = (one, part) => values(one, paint, part).join('|').replace(plain, '');
+    const painted = style => values(style, paint).join('|').replace(plain, '');
+    const beside = (one, part) => {
+        const style = getComputedStyle(one, part), content = style.content;
+        return ['none', 'normal'].includes(content) ? '' : content + painted(style);
+    };
     const ground = one => {  // what is drawn behind a text, from the page to the element
         if (!grounds.has(one)) {
             const above = one.parentElement ? ground(one.parentElement) : '';
-            const drawn = ['::before', '::after'].map(part => values(one, ['content'], part) + painted(one, part));
-            grounds.set(one, above + painted(one) + drawn.join('').replaceAll('none', ''));
+            const drawn = ['::before', '::after'].map(part => beside(one, part));
+            grounds.set(one, above + painted(getComputedStyle(one)) + drawn.join(''));
         }
         return grounds.get(one);
     };
@@ -28,22 +32,40 @@ MARK_SAME_LOOKS = """name => {
         one.removeAttribute(name);
         if (!one.checkVisibility() || !says(one) || one.matches('label, label *, button, option, textarea')) continue;
         const letter = one.textContent.trim().length < 2;  // of which axe says nothing
-        const look = [letter, ground(one), ...values(one, ['color', 'fontSize', 'fontWeight', 'textShadow'])].join('|');
+        const ink = values(getComputedStyle(one), ['color', 'fontSize', 'fontWeight', 'textShadow']);
+        const look = [letter, ground(one), ...ink].join('|');
         counts.set(look, 1 + (counts.get(look) ?? 0));
         one.toggleAttribute(name, counts.get(look) > 3);
+        if (counts.get(look) <= 3) formulas.add(one.closest('math'));
     }
     axe.configure({rules: [{id: 'color-contrast', selector: `*:not([${name}])`}]});
+    return [...document.querySelectorAll('math')].filter(one => !formulas.has(one));
 }"""
-RUN = "where => axe.run(where ?? document, {resultTypes: ['violations']}).then(found => found.violations)"
+# Formulas all of whose letters have been seen elsewhere are empty for a while: axe goes through everything on a page.
+RUN = """([where, formulas]) => {
+    const parts = formulas.map(one => [...one.childNodes]);
+    formulas.forEach(one => one.replaceChildren());
+    return axe.run(where ?? document, {resultTypes: ['violations']})
+        .then(found => found.violations)
+        .finally(() => formulas.forEach((one, n) => one.replaceChildren(...parts[n])));
+}"""
+# Axe goes through the whole page although it is asked about one element, so the text around it is taken away.
+ALONE = """where => {
+    let one = document.querySelector(where);
+    for (; one.closest('article') && !one.matches('article'); one = one.parentElement)
+        for (const other of [...one.parentElement.children]) if (other !== one) other.remove();
+}"""
 SETTLED = "new Promise(next => setTimeout(next, 400))"  # the theme looks anew at what scrolls a while after a resize
 
 
 def violations(page, where: str | None = None) -> list[str]:
-    """What axe finds, of any impact, with the first places of each."""
-    page.evaluate(MARK_SAME_LOOKS, SAME_LOOK)
+    """What axe finds on a page, or in one element of it, of any impact, with the first places of each."""
+    if where:
+        page.evaluate(ALONE, where)
+    formulas = page.evaluate_handle(MARK_SAME_LOOKS, SAME_LOOK)
     return [
         f"{one['id']} ({one['impact']}), {len(one['nodes'])} times: {[node['target'] for node in one['nodes'][:3]]}"
-        for one in page.evaluate(RUN, where)
+        for one in page.evaluate(RUN, [where, formulas])
     ]
 
 
