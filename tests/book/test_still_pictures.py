@@ -26,34 +26,37 @@ def test_every_kind_of_element_is_somewhere():
     assert {kind for page in LIVE for kind in ELEMENT.findall(text(page))} == KINDS
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("page", LIVE)
-def test_a_picture_and_a_table_are_shown(browser, site, page, scheme):
-    options = {"java_script_enabled": False, "color_scheme": scheme, "viewport": {"width": 390, "height": 844}}
-    with browser.new_context(**options) as context:
-        tab = context.new_page()
-        tab.goto(site + page)
-        elements = tab.locator(", ".join(KINDS)).all()
-        assert len(elements) == len(ELEMENT.findall(text(page)))
-        for element in elements:
-            assert element.locator("table caption").first.is_visible()
-            assert element.evaluate(CUT_WORDS) == []
-            picture = element.get_by_role("img").first
-            assert picture.is_visible()
-            assert len(picture.get_attribute("aria-label")) > 40
-            box = picture.bounding_box()
-            assert box["x"] >= 0
-            assert box["x"] + box["width"] <= 390
-            assert 60 < box["height"] < 844
-
-
-@pytest.mark.parametrize("page", LIVE)
-def test_the_words_of_a_picture_have_the_colour_of_the_page_and_can_be_read_on_a_phone(browser, site, page):
+@pytest.fixture(scope="module", params=LIVE)
+def still(request, browser, site):
+    """A page without JavaScript on a phone, and its name."""
     with browser.new_context(java_script_enabled=False, viewport={"width": 390, "height": 844}) as context:
         tab = context.new_page()
-        tab.goto(site + page)
-        tab.evaluate("document.documentElement.dataset.theme = 'dark'")
-        for picture in tab.locator("svg.attn-still").all():
-            look = picture.evaluate(LOOK)
-            assert look["colours"] == [look["page"]] != ["rgb(0, 0, 0)"]
-            assert look["least"] > 0.6  # of 13 pixels
+        tab.goto(site + request.param)
+        yield tab, request.param
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_picture_and_a_table_are_shown(still, scheme):
+    tab, page = still
+    tab.emulate_media(color_scheme=scheme)
+    elements = tab.locator(", ".join(KINDS)).all()
+    assert len(elements) == len(ELEMENT.findall(text(page)))
+    for element in elements:
+        assert element.locator("table caption").first.is_visible()
+        assert element.evaluate(CUT_WORDS) == []
+        picture = element.get_by_role("img").first
+        assert picture.is_visible()
+        assert len(picture.get_attribute("aria-label")) > 40
+        box = picture.bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 390
+        assert 60 < box["height"] < 844
+
+
+def test_the_words_of_a_picture_have_the_colour_of_the_page_and_can_be_read_on_a_phone(still):
+    tab, _ = still
+    tab.evaluate("document.documentElement.dataset.theme = 'dark'")
+    for picture in tab.locator("svg.attn-still").all():
+        look = picture.evaluate(LOOK)
+        assert look["colours"] == [look["page"]] != ["rgb(0, 0, 0)"]
+        assert look["least"] > 0.6  # of 13 pixels
