@@ -243,28 +243,65 @@ import os
 print(sys.platform, os.environ["ATTENTION_BOOK"])"""
 
 
-def test_an_exercise_opens_runs_leaves_torch_out_is_kept_and_can_be_downloaded(visitor, site, tmp_path):
+@pytest.fixture(scope="module")
+def exercise(visitor, site):
+    """An exercise that two tests run code in: to start Python takes a browser half a minute."""
     with visit(visitor, site) as page:
-        assert page.get_by_role("button", name="Validate").count() == 0
-        assert page.get_by_text("Formgrader").count() == 0
-        assert "42" in run(page, "print(6 * 7)")
         page.locator("#course", has_text="Python is ready.").wait_for()
-        states = page.evaluate_handle(STATES)
-        run(page, "import time; time.sleep(1)")
-        page.locator("#course", has_text="Python is ready.").wait_for()
-        seen = states.json_value()
-        assert "Python is busy." in seen
-        assert seen[-1] == "Python is ready."
-        assert f"emscripten {site.rstrip('/')}\n" in run(page, ALONE)
-        assert "This cell is left out" not in run(page, "x = 1")
-        said = run(page, "import torch\n\ndef twice(y):\n    return torch.add(y, y)\n\n")
-        assert said.startswith("There is no PyTorch in a browser. A part of this cell is left out")
-        page.keyboard.press("Control+s")
-        page.get_by_text(re.compile("Last Checkpoint: (now|.* seconds? ago)")).wait_for()
-        with page.expect_download() as download:
-            page.get_by_role("menuitem", name="File").click()
-            page.get_by_role("menuitem", name="Download", exact=True).click()
-        download.value.save_as(tmp_path / "mine.ipynb")
+        yield page
+
+
+DISPLAY = "from IPython.display import HTML, display\ndisplay(HTML({!r}))"
+
+
+def html_of(name, answer):
+    """The HTML of a report. No check can run in the browser of the tests, because it has no NumPy."""
+    return examine(name, answer, seed=0)._repr_mimebundle_()["text/html"]
+
+
+def test_hints_lead_to_the_book_around_the_notebook_and_checks_that_pass_are_kept(exercise, visitor, site):
+    page = exercise
+    run(page, DISPLAY.format(html_of("cosine", lambda query, key: query)))
+    run(page, DISPLAY.format(html_of("dot", attnlib.dot)))
+    kept = page.evaluate("window.courseProgress.load()")
+    assert kept == {"read": {}, "answers": {}, "checks": {str(EXERCISES[1].with_suffix("")): {"dot": True}}}
+    link = page.get_by_role("link", name="“What the cosine changes”", exact=True)
+    link.scroll_into_view_if_needed()
+    expect(link).to_have_attribute("href", f"{site}book/self-attention.html#what-the-cosine-changes")
+    with page.context.expect_page() as opened:
+        link.click()
+    opened.value.get_by_role("heading", name="What the cosine changes").wait_for()
+    assert opened.value.url == link.get_attribute("href")
+    opened.value.goto(f"{site}book/index.html")
+    opened.value.get_by_text("you have passed 1 of ").wait_for()
+    opened.value.close()
+    page.evaluate("window.courseProgress.erase()")
+    assert not visitor[1]
+
+
+def test_an_exercise_opens_runs_leaves_torch_out_is_kept_and_can_be_downloaded(exercise, visitor, site, tmp_path):
+    page = exercise
+    assert page.get_by_role("button", name="Validate").count() == 0
+    assert page.get_by_text("Formgrader").count() == 0
+    assert "42" in run(page, "print(6 * 7)")
+    page.locator("#course", has_text="Python is ready.").wait_for()
+    states = page.evaluate_handle(STATES)
+    run(page, "import time; time.sleep(1)")
+    page.locator("#course", has_text="Python is ready.").wait_for()
+    seen = states.json_value()
+    assert "Python is busy." in seen
+    assert seen[-1] == "Python is ready."
+    assert f"emscripten {site.rstrip('/')}\n" in run(page, ALONE)
+    assert "This cell is left out" not in run(page, "x = 1")
+    said = run(page, "import torch\n\ndef twice(y):\n    return torch.add(y, y)\n\n")
+    assert said.startswith("There is no PyTorch in a browser. A part of this cell is left out")
+    page.keyboard.press("Control+s")
+    page.get_by_text(re.compile("Last Checkpoint: (now|.* seconds? ago)")).wait_for()
+    with page.expect_download() as download:
+        page.get_by_role("menuitem", name="File").click()
+        page.get_by_role("menuitem", name="Download", exact=True).click()
+    download.value.save_as(tmp_path / "mine.ipynb")
+    page.close()
     mine, given = (nbformat.read(path, as_version=4).cells for path in (tmp_path / "mine.ipynb", released()))
     assert [cell.source for cell in mine if "torch.add" in cell.source or "6 * 7" in cell.source]
     marked = [
@@ -276,36 +313,8 @@ def test_an_exercise_opens_runs_leaves_torch_out_is_kept_and_can_be_downloaded(v
         page.locator(OUTPUT, has_text=re.compile(r"\b42\s+done")).wait_for()  # the site's port may contain 42 too
         page.set_viewport_size({"width": 360, "height": 740})
         assert page.evaluate("document.documentElement.scrollWidth") <= 360
-        page.locator("#course", has_text="Python is ready.").wait_for()
     with fresh_copy(visitor, site) as page:
         assert page.get_by_text("print(6 * 7)").count() == 0
-
-
-DISPLAY = "from IPython.display import HTML, display\ndisplay(HTML({!r}))"
-
-
-def html_of(name, answer):
-    """The HTML of a report. No check can run in the browser of the tests, because it has no NumPy."""
-    return examine(name, answer, seed=0)._repr_mimebundle_()["text/html"]
-
-
-def test_hints_lead_to_the_book_around_the_notebook_and_checks_that_pass_are_kept(visitor, site):
-    with visit(visitor, site) as page:
-        run(page, DISPLAY.format(html_of("cosine", lambda query, key: query)))
-        run(page, DISPLAY.format(html_of("dot", attnlib.dot)))
-        kept = page.evaluate("window.courseProgress.load()")
-        assert kept == {"read": {}, "answers": {}, "checks": {str(EXERCISES[1].with_suffix("")): {"dot": True}}}
-        link = page.get_by_role("link", name="“What the cosine changes”", exact=True)
-        link.scroll_into_view_if_needed()
-        expect(link).to_have_attribute("href", f"{site}book/self-attention.html#what-the-cosine-changes")
-        with page.context.expect_page() as opened:
-            link.click()
-        opened.value.get_by_role("heading", name="What the cosine changes").wait_for()
-        assert opened.value.url == link.get_attribute("href")
-        opened.value.goto(f"{site}book/index.html")
-        opened.value.get_by_text("you have passed 1 of ").wait_for()
-        opened.value.close()
-        page.evaluate("window.courseProgress.erase()")
 
 
 @contextmanager
