@@ -222,20 +222,25 @@ $(GRADES): $(READY) $(LIBRARY) $(GRADING) $(RELEASED) | bubblewrap
 $(REPORT): $(GRADES)
 	@python -m grading report $(SAMPLED) --course $(SAMPLE) >$@
 
+APT_INSTALL := DEBIAN_FRONTEND=noninteractive apt-get install -y -qq
+
 # Student code runs in a sandbox made by bubblewrap.
 bubblewrap:
 	@command -v bwrap >/dev/null && exit 0; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 		echo "Installing bubblewrap for the sandbox"; \
-		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq bubblewrap >/dev/null && exit 0; fi; \
+		apt-get update -qq && $(APT_INSTALL) bubblewrap >/dev/null && exit 0; fi; \
 	echo "No bubblewrap: student code cannot be isolated. Install it (Debian and Ubuntu: sudo apt-get install bubblewrap)"
 
-# The tests of the built pages need a browser. Without one they are skipped, and say so.
+# The tests of the built pages need a browser. Without one they are skipped, and say so. Chromium's headless shell takes
+# a third of the processor time of Chromium itself, so it is installed although another one is there.
 chromium: | bubblewrap
-	@for b in chromium-headless-shell chromium chromium-browser google-chrome; do command -v $$b >/dev/null && exit 0; done; \
+	@command -v chromium-headless-shell >/dev/null && exit 0; \
 	test -n "$(CHROMIUM)" && exit 0; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "Installing Chromium's headless shell for the tests of the book"; \
+		$(APT_INSTALL) chromium-headless-shell >/dev/null 2>&1 && exit 0; fi; \
+	for b in chromium chromium-browser google-chrome; do command -v $$b >/dev/null && exit 0; done; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq; then \
-		echo "Installing Chromium for the tests of the book"; \
-		for b in chromium-headless-shell chromium; do \
-			DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $$b >/dev/null && exit 0; done; fi; \
+		for b in chromium-headless-shell chromium; do $(APT_INSTALL) $$b >/dev/null && exit 0; done; fi; \
 	echo "No Chromium: the browser tests will be skipped. Install it (Debian: sudo apt-get install chromium) or set CHROMIUM=/path/to/it"
