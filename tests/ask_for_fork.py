@@ -1,0 +1,17 @@
+"""``python ask_for_fork.py SOCKET -m MODULE …`` does what ``python -m MODULE …`` does, in a fork of a server.
+
+The fork gets the environment, the folder and the streams of this process, which imports as little as it can.
+"""
+
+import json
+import os
+import socket
+import sys
+
+_, file, *arguments = sys.argv
+with socket.socket(socket.AF_UNIX) as server:
+    server.connect(file)
+    asked = [os.getcwd(), dict(os.environ), arguments]  # noqa: PTH109
+    socket.send_fds(server, [json.dumps(asked).encode()], [0, 1, 2])
+    code = server.recv(1) or b"\1"
+sys.exit(code[0])

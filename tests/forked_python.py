@@ -1,0 +1,92 @@
+"""A Python that starts at once: it is forked from one that has imported what takes each new process seconds.
+
+``python forked_python.py SOCKET MODULE…`` imports the modules and serves ``ask_for_fork.py``, which stands for Python.
+"""
+
+import atexit
+import json
+import os
+import runpy
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+
+CLIENT = Path(__file__).with_name("ask_for_fork.py")
+
+
+@contextmanager
+def forked_python(folder: Path, *modules: str) -> Iterator[list[str]]:
+    """Start a server, and return the beginning of a command line that ends in ``-m``, a module and its arguments.
+
+    In the end, all forks are killed.
+    """
+    file = str(folder / "fork.socket")
+    command = [sys.executable, __file__, file, *modules]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as server:
+        try:
+            assert server.stdout.readline() == b"ready\n"
+            yield [sys.executable, "-I", "-S", str(CLIENT), file]
+        finally:
+            os.killpg(server.pid, signal.SIGKILL)
+
+
+def serve(file: str, *modules: str) -> None:
+    del sys.path[0]  # the folder of this file, which is nothing to a fork
+    for module in modules:
+        import_module(module)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # each fork says itself how it ended
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(file)
+        server.listen(20)
+        print("ready", flush=True)
+        while True:
+            connection, _ = server.accept()
+            if os.fork() == 0:
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                server.close()
+                run(connection)
+            connection.close()
+
+
+def run(connection: socket.socket) -> None:
+    """Run a module as a program, and say how it ended."""
+    said, streams, _, _ = socket.recv_fds(connection, 1 << 20, 3)
+    folder, environment, (_, module, *arguments) = json.loads(said)
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.path[:0] = [folder, *filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))]
+    sys.argv = [module, *arguments]
+    threading.Thread(target=end_with, args=[connection], daemon=True).start()
+    code = 0
+    try:
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    connection.sendall(bytes([code]))
+    os._exit(code)
+
+
+def end_with(connection: socket.socket) -> None:
+    """End this process as soon as the one is killed that it stands for."""
+    connection.recv(1)
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    serve(*sys.argv[1:])
