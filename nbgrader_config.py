@@ -64,5 +64,5 @@ c.HTMLExporter.extra_template_basedirs = [str(templates), str(nbgraders_template
 c.HTMLExporter.extra_template_paths = [str(nbgraders_templates)]
 
 c.GenerateFeedback.exporter_class = "grading.feedback.FeedbackExporter"
-c.GenerateFeedback.preprocessors = ["grading.exam.withhold.Withhold", "grading.feedback.Scores"]
+c.GenerateFeedback.preprocessors = ["grading.exam.withhold.Withhold", "grading.feedback_scores.Scores"]
 c.FeedbackExporter.template_name = "course-feedback"

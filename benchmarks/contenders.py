@@ -14,7 +14,7 @@ import psutil
 import timing
 from tqdm import tqdm
 
-from grading._untyped import Gradebook
+from grading._nbgrader import Gradebook
 from grading.course import Course, log_file
 from grading.release import register
 

@@ -28,7 +28,7 @@ from term_marks import EXCHANGE, MOODLE, system_of
 from term_plan import Homework, Plan, Work, draw_plan, read_homework
 from tqdm import tqdm
 
-from grading._untyped import Gradebook
+from grading._nbgrader import Gradebook
 from grading.course import Course
 
 ROOT = Path(__file__).parents[1]

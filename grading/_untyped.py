@@ -1,4 +1,7 @@
-"""The parts of untyped libraries that this package uses, in one place, so that the rest can be checked strictly."""
+"""The parts of untyped libraries that this package uses, in one place, so that the rest can be checked strictly.
+
+Those of nbconvert and nbgrader, which take long to import, have modules of their own.
+"""
 
 import json
 from pathlib import Path
@@ -7,45 +10,32 @@ from typing import Any
 import nbformat
 from dateutil.tz import gettz as gettz  # type: ignore[import-untyped]
 from flit_core.wheel import make_wheel_in as make_wheel_in  # type: ignore[import-untyped]
-from nbconvert.exporters import HTMLExporter as HTMLExporter
-from nbconvert.filters.markdown_mistune import InvalidNotebook as InvalidNotebook
-from nbconvert.filters.markdown_mistune import IPythonRenderer as IPythonRenderer
-from nbconvert.filters.markdown_mistune import MarkdownWithMath as MarkdownWithMath
-from nbconvert.preprocessors import Preprocessor as Preprocessor
 from nbformat import NotebookNode as NotebookNode
-from nbgrader.api import Assignment as Assignment
-from nbgrader.api import Base as Base
-from nbgrader.api import BaseCell as BaseCell
-from nbgrader.api import Comment as Comment
-from nbgrader.api import Grade as Grade
-from nbgrader.api import Gradebook as Gradebook
-from nbgrader.api import MissingEntry as MissingEntry
-from nbgrader.api import Notebook as Notebook
-from nbgrader.api import Student as Student
-from nbgrader.api import SubmittedAssignment as SubmittedAssignment
-from nbgrader.api import SubmittedNotebook as SubmittedNotebook
-from nbgrader.converters import Autograde as Autograde
-from nbgrader.converters import GenerateAssignment as GenerateAssignment
-from nbgrader.converters import GenerateFeedback as GenerateFeedback
-from nbgrader.converters.base import NbGraderException as NbGraderException
-from nbgrader.coursedir import CourseDirectory as CourseDirectory
-from nbgrader.dbutil import ALEMBIC_DIR as ALEMBIC_DIR
-from nbgrader.plugins import BasePlugin as BasePlugin
-from nbgrader.preprocessors import AssignLatePenalties as AssignLatePenalties
-from nbgrader.preprocessors import GetGrades as GetGrades
-from nbgrader.preprocessors import NbGraderPreprocessor as NbGraderPreprocessor
-from nbgrader.utils import compute_checksum as compute_checksum
-from nbgrader.utils import determine_grade as determine_grade
-from nbgrader.utils import is_grade as is_grade
-from nbgrader.utils import is_solution as is_solution
-from nbgrader.utils import is_task as is_task
-from nbgrader.utils import parse_utc as parse_utc
 from tinycss2 import parse_blocks_contents as parse_blocks_contents  # type: ignore[import-untyped]
 from tinycss2 import serialize as serialize
 from tinycss2.ast import Declaration as Declaration  # type: ignore[import-untyped]
 from tinycss2.ast import FunctionBlock as FunctionBlock
 from tinycss2.ast import Node as Node
 from tqdm import tqdm as tqdm
+
+
+def is_grade(cell: NotebookNode) -> bool:
+    """Tell whether a cell earns points, as nbgrader does, which takes more than a second to import."""
+    return _is("grade", cell)
+
+
+def is_solution(cell: NotebookNode) -> bool:
+    """Tell whether a student is to change a cell."""
+    return _is("solution", cell)
+
+
+def is_task(cell: NotebookNode) -> bool:
+    """Tell whether a cell describes a task that a person marks."""
+    return _is("task", cell)
+
+
+def _is(kind: str, cell: NotebookNode) -> bool:
+    return bool(cell.metadata.get("nbgrader", {}).get(kind, False))
 
 
 def read_notebook(file: Path) -> NotebookNode:

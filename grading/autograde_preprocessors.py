@@ -8,7 +8,8 @@ from pathlib import Path
 from secrets import randbits
 from typing import Any
 
-from grading._untyped import NbGraderPreprocessor, NotebookNode
+from grading._nbgrader import NbGraderPreprocessor
+from grading._untyped import NotebookNode
 from grading.course import Course, GradingError, log_file
 from grading.exam.declared import exam_names
 from grading.exchange import SECRET, TIMESTAMP

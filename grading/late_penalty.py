@@ -2,7 +2,7 @@
 
 from traitlets import Float
 
-from grading._untyped import BasePlugin
+from grading._nbgrader import BasePlugin
 
 SECONDS_PER_DAY = 86_400
 

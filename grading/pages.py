@@ -10,7 +10,8 @@ from typing import Any
 from traitlets.utils.importstring import import_item
 
 from grading import bounded_worker
-from grading._untyped import GenerateFeedback, NotebookNode, as_node, notebook_of
+from grading._nbgrader import GenerateFeedback
+from grading._untyped import NotebookNode, as_node, notebook_of
 from grading.class_report.student_code import MAX_EXECUTED_NOTEBOOK_BYTES
 from grading.course import Course, log_file, quiet
 from grading.notebook_template import VERDICT_KEY

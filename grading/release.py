@@ -6,7 +6,7 @@ from pathlib import Path
 
 from traitlets.config import Config
 
-from grading._untyped import CourseDirectory, GenerateAssignment, NbGraderException
+from grading._nbgrader import CourseDirectory, GenerateAssignment, NbGraderException
 from grading.class_settings import book_address
 from grading.course import Course, GradingError
 from grading.gradebook.create import create_tables

@@ -14,7 +14,8 @@ from traitlets import Bool
 from traitlets.config import Config
 
 from grading import bounded_worker
-from grading._untyped import HTMLExporter, NotebookNode, Preprocessor, as_node, code_cell, new_output, text_cell
+from grading._nbconvert import HTMLExporter, Preprocessor
+from grading._untyped import NotebookNode, as_node, code_cell, new_output, text_cell
 from grading.feedback import FeedbackExporter
 from grading.graded_cell import is_students
 from grading.sanitize import PICTURE_KINDS, sanitized

@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import func, select
 
-from grading._untyped import Assignment, BaseCell, Grade, Gradebook, SubmittedAssignment, SubmittedNotebook
+from grading._nbgrader import Assignment, BaseCell, Grade, Gradebook, SubmittedAssignment, SubmittedNotebook
 from grading.class_list import differences
 from grading.course import Course, GradingError
 from grading.gradebook.agreement import require_agreement

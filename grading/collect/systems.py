@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from itertools import takewhile
 
-from grading._untyped import parse_utc
+from grading._nbgrader import parse_utc
 from grading.collect.archive_members import Member
 from grading.course import GradingError
 from grading.submission_folders import why_not

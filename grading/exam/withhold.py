@@ -6,7 +6,8 @@ When the page is made, the student's answers to multiple-choice questions become
 from pathlib import Path
 from typing import Any
 
-from grading._untyped import NbGraderPreprocessor, NotebookNode
+from grading._nbgrader import NbGraderPreprocessor
+from grading._untyped import NotebookNode
 from grading.course import Course
 from grading.exam.window import require_over
 from grading.first_answers import settle_exam_answers

@@ -19,7 +19,7 @@ from typing import Any
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from grading._untyped import (
+from grading._nbgrader import (
     AssignLatePenalties,
     Assignment,
     BaseCell,
@@ -27,14 +27,12 @@ from grading._untyped import (
     Grade,
     MissingEntry,
     Notebook,
-    NotebookNode,
     Student,
     SubmittedAssignment,
     SubmittedNotebook,
     determine_grade,
-    is_grade,
-    is_task,
 )
+from grading._untyped import NotebookNode, is_grade, is_task
 from grading.class_list import remember
 from grading.course import Course, GradingError
 from grading.exam.declared import exam_names

@@ -4,12 +4,10 @@ To learn the version of its tables, nbgrader starts the program ``alembic``, whi
 seconds. Here Alembic's Python interface is asked for the same version.
 """
 
-from alembic.migration import MigrationContext
-from alembic.script import ScriptDirectory
-from sqlalchemy import create_engine, inspect
+from sqlalchemy import Connection, create_engine, inspect
 from sqlalchemy.pool import NullPool
 
-from grading._untyped import ALEMBIC_DIR, Base, Gradebook
+from grading._nbgrader import ALEMBIC_DIR, Base, Gradebook
 from grading.course import Course
 from grading.gradebook.sqlite import wait_and_lock
 
@@ -23,7 +21,14 @@ def create_tables(url: str) -> None:
     with engine.begin() as connection:
         if not inspect(connection).get_table_names():  # nobody else has made them meanwhile
             Base.metadata.create_all(connection)
-            MigrationContext.configure(connection).stamp(ScriptDirectory(ALEMBIC_DIR), "head")
+            _record_version(connection)
+
+
+def _record_version(connection: Connection) -> None:
+    from alembic.migration import MigrationContext  # which takes long to import, and which only a new gradebook needs
+    from alembic.script import ScriptDirectory
+
+    MigrationContext.configure(connection).stamp(ScriptDirectory(ALEMBIC_DIR), "head")
 
 
 def open_gradebook(course: Course) -> Gradebook:

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, create_engine, inspect, select
 from sqlalchemy.engine import make_url
 from sqlalchemy.pool import NullPool
 
-from grading._untyped import Assignment, BaseCell, Comment, Grade, SubmittedAssignment, SubmittedNotebook
+from grading._nbgrader import Assignment, BaseCell, Comment, Grade, SubmittedAssignment, SubmittedNotebook
 
 
 def connect(url: str) -> Connection | None:

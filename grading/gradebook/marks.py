@@ -6,17 +6,8 @@
 from collections.abc import Collection, Mapping, Sequence
 from logging import Logger
 
-from grading._untyped import (
-    Comment,
-    Grade,
-    NotebookNode,
-    SubmittedNotebook,
-    compute_checksum,
-    determine_grade,
-    is_grade,
-    is_solution,
-    is_task,
-)
+from grading._nbgrader import Comment, Grade, SubmittedNotebook, compute_checksum, determine_grade
+from grading._untyped import NotebookNode, is_grade, is_solution, is_task
 from grading.course import GradingError
 from grading.outcome import plain
 

@@ -5,7 +5,7 @@ from contextlib import closing
 
 from sqlalchemy import Connection, func, select
 
-from grading._untyped import Base, Comment, Grade
+from grading._nbgrader import Base, Comment, Grade
 from grading.course import Course, GradingError
 from grading.gradebook.create import open_gradebook
 from grading.gradebook.lookup import connect, shown

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from sqlalchemy import create_engine, delete, insert, select, update
 from sqlalchemy.pool import NullPool
 
-from grading._untyped import Student, SubmittedAssignment
+from grading._nbgrader import Student, SubmittedAssignment
 from grading.gradebook.create import create_tables
 from grading.gradebook.lookup import connect
 from grading.gradebook.sqlite import wait_and_lock

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from grading._untyped import MissingEntry
+from grading._nbgrader import MissingEntry
 from grading.class_list import forget
 from grading.class_settings import read_roster, write_roster
 from grading.course import Course, GradingError

@@ -14,14 +14,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 from sqlalchemy import select
 
-from grading._untyped import (
-    Assignment,
-    BaseCell,
-    Comment,
-    Grade,
-    SubmittedAssignment,
-    SubmittedNotebook,
-)
+from grading._nbgrader import Assignment, BaseCell, Comment, Grade, SubmittedAssignment, SubmittedNotebook
 from grading.course import Course, GradingError
 from grading.deadlines.table import read_table
 from grading.exam.window import not_over

@@ -54,7 +54,7 @@ def test_one_that_is_there_stays_as_it_is(tmp_path):
 def test_a_fault_on_the_way_leaves_no_tables(tmp_path, monkeypatch):
     url = f"sqlite:///{tmp_path}/gradebook.db"
     with monkeypatch.context() as patch:
-        patch.setattr(create, "ScriptDirectory", lambda _: 1 / 0)
+        patch.setattr(create, "_record_version", lambda _: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             create.create_tables(url)
     assert inspect(create_engine(url)).get_table_names() == []

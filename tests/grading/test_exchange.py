@@ -14,7 +14,8 @@ from nbgrader.apps import NbGraderApp
 from nbgrader.utils import get_username
 from tiny import OVERFLOWS, REPOSITORY, TinyCourse, tiny_notebook
 
-from grading._untyped import Gradebook, read_notebook
+from grading._nbgrader import Gradebook
+from grading._untyped import read_notebook
 from grading.exchange import SECRET, TIMESTAMP
 from grading.handout import RELEASED_FOLDER, hand_out
 from grading.report import rows

@@ -14,7 +14,8 @@ from nbformat.v4 import new_code_cell, new_markdown_cell
 from tiny import REPOSITORY, TinyCourse, tiny_notebook
 
 from grading.__main__ import main
-from grading._untyped import Gradebook, read_notebook
+from grading._nbgrader import Gradebook
+from grading._untyped import read_notebook
 from grading.report import rows
 from grading.run import run
 

@@ -18,7 +18,7 @@ from gradebooks import (
 from tiny import OVERFLOWS
 
 from grading import __main__ as command
-from grading._untyped import Gradebook
+from grading._nbgrader import Gradebook
 from grading.course import GradingError, environment
 from grading.gradebook.lookup import connect
 from grading.gradebook.migrate import migrate

@@ -5,7 +5,7 @@ from contextlib import closing, contextmanager
 
 import pytest
 
-from grading._untyped import Gradebook
+from grading._nbgrader import Gradebook
 from grading.course import GradingError
 from grading.outcome import LATENESS_CHANGED, TIME_UNKNOWN
 from grading.report import rows

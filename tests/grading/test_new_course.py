@@ -7,7 +7,7 @@ from nbgrader.api import Gradebook
 from tiny import REPOSITORY
 
 from grading.__main__ import main
-from grading._untyped import AssignLatePenalties
+from grading._nbgrader import AssignLatePenalties
 from grading.class_settings import ClassSettings, book_address, file_of, read_class, read_roster, write_class
 from grading.course import Course, GradingError
 from grading.doctor_course import examine

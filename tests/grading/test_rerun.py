@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from tiny import ONE_AXIS, ONE_MATRIX, OVERFLOWS
 
-from grading._untyped import Gradebook
+from grading._nbgrader import Gradebook
 from grading.bounded_worker import LostError
 from grading.report import rows
 from grading.run import How, refresh, run

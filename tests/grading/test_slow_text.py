@@ -8,7 +8,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from tiny import TinyCourse
 
 from grading import bounded_worker, read_submission, rendering
-from grading._untyped import HTMLExporter
+from grading._nbconvert import HTMLExporter
 from grading.class_report import similarity
 from grading.release import notebook_templates
 from grading.run import How, run
