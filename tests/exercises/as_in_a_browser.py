@@ -1,8 +1,8 @@
 """Run notebooks as Python in a browser does: without torch, and without what is not carried there.
 
 ``python as_in_a_browser.py PLATFORM NOTEBOOK…`` prints a line of JSON for each notebook: a list of {id, said, earned,
-error}, one for each cell. Each notebook runs in a process of its own, which is forked after the slow imports. The
-platform of a browser is emscripten.
+error}, one for each cell. Each notebook runs in a process of its own, which is forked after the slow imports, and after
+attnlib has found itself in a browser. The platform of a browser is emscripten.
 """
 
 import contextlib
@@ -10,6 +10,7 @@ import io
 import json
 import os
 import sys
+from importlib import import_module
 from importlib.machinery import PathFinder
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,6 +19,7 @@ import matplotlib
 import numpy  # noqa: F401 (what a browser has is imported while this is still another platform)
 from IPython.core.interactiveshell import InteractiveShell
 from matplotlib import pyplot  # noqa: F401
+from traitlets.config import Config
 
 CARRIED = {"attnlib", "numpy", "matplotlib", "mpl_toolkits", "IPython", "comm"}
 DEPENDED_ON = {  # by those, in Pyodide too
@@ -40,7 +42,7 @@ class Carried:
 
 
 def in_a_browser(platform: str) -> InteractiveShell:
-    """Make this process look like a browser's Python, and return the shell that its notebook runs in."""
+    """Make this process look like a browser's Python, and return the shell that notebooks run in."""
     matplotlib.use("agg")
     os.environ.pop("ATTENTION_BOOK", None)
     sys.meta_path[:] = [Carried if finder is PathFinder else finder for finder in sys.meta_path]
@@ -48,7 +50,9 @@ def in_a_browser(platform: str) -> InteractiveShell:
     sys.path.insert(0, str(Path(__file__).parents[2]))
     sys.modules["js"] = SimpleNamespace(location=SimpleNamespace(href=WORKER))
     sys.platform = platform
-    return InteractiveShell.instance()
+    shell = InteractiveShell.instance(config=Config({"HistoryManager": {"enabled": False}}))  # it would start a thread
+    import_module("attnlib.checks")
+    return shell
 
 
 def ran(shell: InteractiveShell, source: str) -> dict[str, object]:
@@ -60,20 +64,20 @@ def ran(shell: InteractiveShell, source: str) -> dict[str, object]:
     return {"said": said.getvalue(), "earned": earned, "error": error and type(error).__name__}
 
 
-def run(notebook: Path, platform: str) -> None:
+def run(shell: InteractiveShell, notebook: Path) -> None:
     """Run a notebook's cells, and print what came of them."""
     cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-    shell = in_a_browser(platform)
     codes = [cell for cell in cells if cell["cell_type"] == "code"]
     print(json.dumps([{"id": cell["id"], **ran(shell, "".join(cell["source"]))} for cell in codes]), flush=True)
 
 
 if __name__ == "__main__":
     _, platform, *names = sys.argv
+    shell = in_a_browser(platform)
     for name in names:
         child = os.fork()
         if child == 0:
-            run(Path(name), platform)
+            run(shell, Path(name))
             os._exit(0)
         if os.waitpid(child, 0)[1]:
             sys.exit(f"{name} did not get to its end")
