@@ -323,21 +323,18 @@ def wait_for(course: Course, most: int, process: subprocess.Popen[str]) -> None:
         time.sleep(0.02)
 
 
-def finished(course: Course, box: Path) -> dict[str, list[tuple[object, ...]]]:
-    """Grade to the end, and return what the gradebook holds then."""
-    with started(course, box) as process:
-        said = process.communicate()[0]
-    assert process.returncode == 0, said
+def finished(course: Course, boxes: Boxes) -> dict[str, list[tuple[object, ...]]]:
+    """Grade to the end in this process, and return what the gradebook holds then."""
+    run(course, NAME, how=HOW, pool=boxes)
     return contents(f"sqlite:///{course.folder / 'gradebook.db'}")
 
 
 @pytest.fixture(scope="module")
-def uninterrupted(tmp_path_factory) -> dict[str, list[tuple[object, ...]]]:
-    place = tmp_path_factory.mktemp("uninterrupted")
-    return finished(course_at(place, MANY), place / "box")
+def uninterrupted(tmp_path_factory, boxes) -> dict[str, list[tuple[object, ...]]]:
+    return finished(course_at(tmp_path_factory.mktemp("uninterrupted"), MANY), boxes)
 
 
-def test_ctrl_c_says_how_to_go_on_and_going_on_ends_the_same(tmp_path, uninterrupted):
+def test_ctrl_c_says_how_to_go_on_and_going_on_ends_the_same(tmp_path, uninterrupted, boxes):
     course, box = course_at(tmp_path, MANY), tmp_path / "box"
     with started(course, box) as process:
         wait_for(course, 2, process)
@@ -350,7 +347,7 @@ def test_ctrl_c_says_how_to_go_on_and_going_on_ends_the_same(tmp_path, uninterru
     assert 2 <= len(list(course.outcomes(NAME).glob("*.json"))) < len(MANY)
     assert (course.reports(NAME) / "seed").read_text() == SEED
     assert survivors(box) == []
-    assert finished(course, box) == uninterrupted
+    assert finished(course, boxes) == uninterrupted
 
 
 def test_a_run_that_is_killed_again_and_again_ends_the_same(tmp_path, uninterrupted):
@@ -364,10 +361,13 @@ def test_a_run_that_is_killed_again_and_again_ends_the_same(tmp_path, uninterrup
             process.kill()
     assert survivors(box) == []
     assert (course.reports(NAME) / "seed").read_text() == SEED
-    assert finished(course, box) == uninterrupted
+    with started(course, box) as process:
+        said = process.communicate()[0]
+    assert process.returncode == 0, said
+    assert contents(f"sqlite:///{course.folder / 'gradebook.db'}") == uninterrupted
 
 
-def test_the_comparison_sees_a_grade_that_differs(tmp_path, uninterrupted):
+def test_the_comparison_sees_a_grade_that_differs(tmp_path, uninterrupted, boxes):
     course = course_at(tmp_path, MANY)
     hand_in(course, Case(token_hex(4), "one more", base="right"))
-    assert finished(course, tmp_path / "box") != uninterrupted
+    assert finished(course, boxes) != uninterrupted

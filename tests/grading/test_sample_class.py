@@ -103,10 +103,9 @@ def course(tmp_path_factory) -> Course:
 @pytest.fixture(scope="session")
 def printed(course) -> str:
     before = visible(ROOT)
-    grading = [sys.executable, "-m", "grading"]
     where = [ASSIGNMENT, "--course", str(course.folder)]
-    subprocess.run([*grading, "sample", *where], check=True, cwd=ROOT, capture_output=True)
-    asked = [*grading, "run", *where, "--jobs", "2", "--timeout", "5"]
+    assert main(["sample", *where]) == 0
+    asked = [sys.executable, "-m", "grading", "run", *where, "--jobs", "2", "--timeout", "5"]
     result = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     assert visible(ROOT) == before, "a run wrote into the repository"

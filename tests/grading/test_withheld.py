@@ -4,6 +4,8 @@ import ast
 import json
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import nbformat
@@ -40,20 +42,25 @@ def find(name):
 """
 
 
-def in_the_box(program: str, told: object) -> list[str]:
-    """Return the lines that a program prints that sees the box's attnlib, and nothing else of the repository."""
+@pytest.fixture(scope="module")
+def in_the_box() -> Iterator[Callable[[str, object], list[str]]]:
+    """A function that runs a program that sees the box's attnlib, and nothing else of the repository."""
     with payload.packed_payload() as folder:
-        line, known = [sys.executable, "-c", BEGIN + program], {"PYTHONPATH": str(folder)}
-        done = subprocess.run(
-            line,
-            input=json.dumps(told),
-            env=known,
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=600,
-        )
+        yield partial(lines_of, folder)
+
+
+def lines_of(folder: Path, program: str, told: object) -> list[str]:
+    """Return the lines that a program prints, with a folder on its path."""
+    done = subprocess.run(
+        [sys.executable, "-c", BEGIN + program],
+        input=json.dumps(told),
+        env={"PYTHONPATH": str(folder)},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
@@ -70,7 +77,7 @@ print(*sorted(path.name for path in Path("attnlib/checks").iterdir() if path.nam
 """
 
 
-def test_of_the_checks_only_the_folder_that_calls_an_implementation_is_in_the_box():
+def test_of_the_checks_only_the_folder_that_calls_an_implementation_is_in_the_box(in_the_box):
     modules, files = in_the_box(CALLING, None)
     ours = {f"attnlib.checks.calling.{file.stem}" for file in (ROOT / "attnlib/checks/calling").glob("[!_]*.py")}
     assert set(modules.split()) == {"attnlib.checks", "attnlib.checks.calling", *ours}, "it needs nothing else"
@@ -136,7 +143,7 @@ for name in told:
 """
 
 
-def test_what_is_withheld_raises_and_says_why():
+def test_what_is_withheld_raises_and_says_why(in_the_box):
     names = sorted(name for name in ALL_WITHHELD if not name.startswith("_torch_kernels"))
     assert in_the_box(CALLS, names) == [f"{name} True" for name in names]
 
@@ -161,7 +168,7 @@ print(np.isfinite(attnlib.scaled_dot_product_attention(*[np.ones((600, 4))] * 3)
 """
 
 
-def test_everything_works_once_it_is_there():
+def test_everything_works_once_it_is_there(in_the_box):
     assert in_the_box(WHOLE, parts(ALL_WITHHELD)) == [
         "[0.25, 0.75]", "[1.0, 0.0]", "(4, 4)", "(1, 4, 3) 4", "(1, 3, 8)", "[0.0625, 0.00390625] (3, 4)", "True"
     ]  # fmt: skip
@@ -180,11 +187,11 @@ print(are_unpatched())
 """
 
 
-def test_the_fast_layers_stay_on_unless_the_student_has_patched_a_layer():
+def test_the_fast_layers_stay_on_unless_the_student_has_patched_a_layer(in_the_box):
     assert in_the_box(FAST_LAYERS, parts(ALL_WITHHELD)) == ["False True", "False"]
 
 
-def test_what_another_exercise_asks_stays_withheld():
+def test_what_another_exercise_asks_stays_withheld(in_the_box):
     free = ALL_WITHHELD - withheld(["attention"])
     (said,) = in_the_box("install(told)\nattnlib.softmax(np.ones(2))\ntry:\n    attnlib.attention(*[np.eye(2)] * 3)\n"
                          "except Withheld as error:\n    print(error)", parts(free))  # fmt: skip
