@@ -23,9 +23,16 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> TinyCourse:
 
 
 @pytest.fixture(scope="session")
-def boxes() -> Iterator[Boxes]:
-    """Two boxes for all tests that need no others: to start one takes seconds."""
-    boxes = Boxes(2, Host(Limits()))
+def host() -> Iterator[Host]:
+    """A box for all tests that need no other, whatever their limits: to start one takes seconds."""
+    with Host(Limits()) as box:
+        yield box
+
+
+@pytest.fixture(scope="session")
+def boxes(host) -> Iterator[Boxes]:
+    """Room for two submissions at a time in that box."""
+    boxes = Boxes(2, host)
     yield boxes
     boxes.close()
 

@@ -12,7 +12,6 @@ from grading.graded_cell import GradedCell
 from grading.judge import Judge
 from grading.sandbox import bubblewrap
 from grading.sandbox.execute import execute
-from grading.sandbox.host import Host
 from grading.sandbox.limits import Limits
 from grading.static_checks.flags import find_flags
 from grading.task import Step, Task
@@ -89,13 +88,6 @@ BREAKDOWNS = {
     ),
     "asks for too much memory": "np.ones((1 << 40,))",
 }
-
-
-@pytest.fixture(scope="module")
-def host():
-    with Host(LIMITS) as box:
-        box.ready()
-        yield box
 
 
 def graded(host, name, backend, source, limits=LIMITS):

@@ -15,7 +15,6 @@ from grading.sandbox import cgroup, cpu_time, memory_usage
 from grading.sandbox.cgroup import Group, own_group
 from grading.sandbox.cpu_time import Meter
 from grading.sandbox.failures import KilledError, StoppedError
-from grading.sandbox.host import Host
 from grading.sandbox.limits import Limits
 
 BUSY = "end = time.process_time() + 0.5\nwhile time.process_time() < end: pass\nos._exit(0)\n".replace(
@@ -43,13 +42,6 @@ except ChildProcessError: print("none is left", flush=True)
 sys.stdin.readline()
 """
 EARLIER = "0123456789abcdef"
-
-
-@pytest.fixture(scope="module")
-def host():
-    with Host(LIMITS) as box:
-        box.ready()
-        yield box
 
 
 @pytest.fixture(autouse=True)
@@ -97,7 +89,7 @@ def groups(folder) -> set[str]:
 
 @pytest.mark.slow
 def test_the_processor_time_of_children_that_nobody_waits_for_counts_in_full(host, real):
-    with host.submission_process() as process:
+    with host.submission_process(limits=LIMITS) as process:
         before = process.time.now().used
         list(process.ask({"run": ORPHAN}))
         assert process.time.now().used - before >= 0.5
@@ -115,7 +107,7 @@ def test_the_processor_time_of_children_that_the_kernel_drops_counts_in_full(rea
 
 
 def test_submissions_side_by_side_are_counted_apart(host, real):
-    with host.submission_process() as busy, host.submission_process() as idle:
+    with host.submission_process(limits=LIMITS) as busy, host.submission_process(limits=LIMITS) as idle:
         assert len(groups(real)) == 2
         before = [process.time.now().used for process in (busy, idle)]
         list(busy.ask({"run": ORPHAN}))
@@ -127,7 +119,7 @@ def test_submissions_side_by_side_are_counted_apart(host, real):
 
 @pytest.mark.parametrize("source", ["x = 1", "import os; os.fork() or os._exit(0); os._exit(1)"])
 def test_a_group_lasts_as_long_as_its_submission(host, real, source):
-    with host.submission_process() as process:
+    with host.submission_process(limits=LIMITS) as process:
         (name,) = groups(real)
         lines = Path(f"/proc/{process._process.pid}/cgroup").read_text().splitlines()
         assert [line for line in lines if line.startswith("0::") and line.endswith(f"/{real.name}/{name}")]
@@ -303,7 +295,7 @@ def kernel(tmp_path, monkeypatch, at_exit):
 def test_a_submission_gets_one_core_and_its_memory_where_the_controllers_are(host, kernel, monkeypatch):
     monkeypatch.setattr(memory_usage, "bytes_of_process", lambda process: 70_000_000)
     monkeypatch.setattr(memory_usage, "max_kernel_bytes", lambda family, sandboxed: 1_000)
-    with host.submission_process() as process:
+    with host.submission_process(limits=LIMITS) as process:
         folder = process._group.folder
         assert kernel.processes(folder) == {process._process.pid}
         assert (folder / "cpu.max").read_text() == "100000 100000"
@@ -341,7 +333,7 @@ def test_time_is_what_the_group_used_and_what_proc_says_where_that_cannot_be_rea
 
 def killed(host, events):
     """Kill a submission's process, with so many events counted for its group, and say how that is understood."""
-    with host.submission_process() as process:
+    with host.submission_process(limits=LIMITS) as process:
         (process._group.folder / "memory.events").write_text(events)
         process._process.kill()
         list(process.ask({"run": "x = 1"}))
@@ -428,7 +420,7 @@ def test_what_the_kernel_refuses_changes_no_grade(host, kernel, what, error):
 @pytest.mark.parametrize("what", ["mkdir", "cgroup.procs"])
 def test_processor_time_is_limited_without_a_group(host, kernel, what):
     kernel.refused[what] = errno.EACCES
-    with host.submission_process() as process:
+    with host.submission_process(limits=LIMITS) as process:
         assert process._group is None
         before = process.time.now().used
         list(

@@ -11,7 +11,6 @@ from grading.graded_cell import GradedCell
 from grading.judge import Judge
 from grading.sandbox import bubblewrap
 from grading.sandbox.execute import execute
-from grading.sandbox.host import Host
 from grading.sandbox.limits import Limits
 from grading.static_checks.flags import find_flags
 from grading.task import Step, Task
@@ -36,13 +35,11 @@ for name in ("session", "failing_input", "shrinking", "evaluation", "catalogue")
     sys.platform != "linux" or shutil.which("bwrap") is None or bubblewrap.why_not() is not None,
     reason="no sandbox can be had here",
 )
-def test_in_the_sandbox_a_failing_case_is_none_and_the_feedback_offers_none(monkeypatch):
+def test_in_the_sandbox_a_failing_case_is_none_and_the_feedback_offers_none(monkeypatch, host):
     monkeypatch.setattr(session, "_outcomes", {})
     cell, judge = GradedCell("it", "softmax", 4.0, CATALOGUE["softmax"]), Judge(17)
     steps = (Step("", WRONG), Step("", probe=judge.probe(cell)), Step("", ASKING), Step("", HUNTING))
-    with Host(Limits(cell=20, notebook=60)) as host:
-        host.ready()
-        result = execute(host, Task(steps, Limits(cell=20, notebook=60)))
+    result = execute(host, Task(steps, Limits(cell=20, notebook=60)))
     assert result.outputs[2][0]["text"].startswith("False softmax is not examined here")
     assert result.outputs[3][0]["text"] == "['attnlib.checks']\n"
     shown = judge.outputs(cell, result.answered[1], "")[0].data

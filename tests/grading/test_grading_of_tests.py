@@ -18,7 +18,6 @@ from grading.graded_cell import GradedCell
 from grading.judge import Judge
 from grading.sandbox import bubblewrap, mutation
 from grading.sandbox.execute import execute
-from grading.sandbox.host import Host
 from grading.sandbox.inside import codec
 from grading.sandbox.limits import MB, Limits
 from grading.task import Answered, Result, Step, Task
@@ -59,13 +58,6 @@ def graded(host, *sources_and_tests):
     result = execute(host, Task(tuple(steps), LIMITS))
     assert not result.lost
     return [report(result, i, cell) for i, cell in cells.items()], result
-
-
-@pytest.fixture(scope="module")
-def host():
-    with Host(LIMITS) as box:
-        box.ready()
-        yield box
 
 
 @pytest.fixture(scope="module")

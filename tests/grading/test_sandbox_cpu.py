@@ -29,13 +29,6 @@ BUSY = "    end = time.process_time() + {seconds}\n    while time.process_time()
 START = "import os, time\n"
 
 
-@pytest.fixture(scope="module")
-def host():
-    with Host(LIMITS) as box:
-        box.ready()
-        yield box
-
-
 @pytest.mark.slow
 def test_time_on_the_clock_is_not_counted(host):
     result = run(host, "import time; time.sleep(1.5); print('done')", limits=replace(PATIENT, cell=0.3))

@@ -31,13 +31,6 @@ def send(body):
 """
 
 
-@pytest.fixture(scope="module")
-def host():
-    with Host(LIMITS) as box:
-        box.ready()
-        yield box
-
-
 def run(host, *steps, limits=LIMITS):
     cells = tuple(Step("", step) if isinstance(step, str) else Step("", probe=step) for step in steps)
     return execute(host, Task(cells, limits))
@@ -169,7 +162,7 @@ if not os.fork():
     if not os.fork(): os.execvp("sleep", ["sleep", "{word}"])
     os._exit(0)
 """
-    with host.submission_process() as process:
+    with host.submission_process(limits=LIMITS) as process:
         list(process.ask({"run": start}))
         list(process.ask({"run": "import time; time.sleep(0.2)"}))
         assert len(sleepers(word)) == 3
@@ -200,7 +193,7 @@ def test_a_submission_can_have_few_terminals(host):
 @pytest.mark.skipif(os.getuid() != 0, reason="an ordinary user can make no terminals for each submission")
 def test_terminals_are_those_of_one_submission(host):
     opened = "import os, pty; pty.openpty(); print(sorted(os.listdir('/dev/pts')))"
-    with host.submission_process() as neighbour:
+    with host.submission_process(limits=LIMITS) as neighbour:
         list(neighbour.ask({"run": opened}))
         assert text(run(host, opened)) == "['0', 'ptmx']\n"
 
@@ -215,6 +208,7 @@ def test_nothing_passes_from_one_session_to_the_next(host):
 
 
 def test_the_box_is_the_same_after_all_of_this(host):
+    host.ready()
     processes = host._process.pid if host._process else 0
     run(host, "import os; os._exit(0)")
     assert (host._process.pid if host._process else 0) == processes
@@ -246,6 +240,7 @@ def kill_in_the_middle(monkeypatch, times: int) -> None:
 def test_a_submission_whose_process_somebody_kills_runs_again_and_nothing_is_lost(host, monkeypatch):
     steps = ("x = 1\nprint('one')", "print('two')", "print(x)")
     undisturbed = run(host, *steps)
+    host.ready()
     box = host._process.pid
     kill_in_the_middle(monkeypatch, 1)
     result = run(host, *steps)

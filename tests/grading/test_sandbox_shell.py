@@ -4,6 +4,7 @@ import os
 import re
 import sys
 from base64 import b64decode
+from collections.abc import Iterator
 
 import nbformat
 import pytest
@@ -53,10 +54,18 @@ CELLS = {
 
 
 @pytest.fixture(scope="module")
-def here() -> dict[str, list]:
+def box(request) -> Iterator[Host]:
+    if SANDBOXED:
+        yield request.getfixturevalue("host")
+    else:
+        with Host(Limits(), sandboxed=False) as bare:
+            yield bare
+
+
+@pytest.fixture(scope="module")
+def here(box) -> dict[str, list]:
     """What the cells show in the box, all run in one process."""
-    with Host(Limits(), sandboxed=SANDBOXED) as host:
-        result = execute(host, Task(tuple(Step(name, source) for name, source in CELLS.items()), host.limits))
+    result = execute(box, Task(tuple(Step(name, source) for name, source in CELLS.items()), Limits()))
     assert result.stops == {}
     return {name: result.outputs[i] for i, name in enumerate(CELLS)}
 
@@ -122,7 +131,7 @@ def test_figures_are_pictures(here):
 
 
 @pytest.fixture(scope="module")
-def asked():
+def asked(box):
     sources = {
         "input": "input()",
         "getpass": "import getpass\ngetpass.getpass()",
@@ -139,8 +148,7 @@ def asked():
         "surrogate": "print('\\ud800')",
         "after": "print('after')",
     }
-    with Host(Limits(cell=20), sandboxed=SANDBOXED) as host:
-        result = execute(host, Task(tuple(Step(name, source) for name, source in sources.items()), host.limits))
+    result = execute(box, Task(tuple(Step(name, source) for name, source in sources.items()), Limits(cell=20)))
     assert result.stops == {}
     return {name: result.outputs[i] for i, name in enumerate(sources)}
 
