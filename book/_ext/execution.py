@@ -4,16 +4,21 @@ A page is executed again only when its own code has changed, or something that i
 jupyter-cache finds results by a page's code and its kernel's description; here the description names the imports.
 
 Sphinx reads the pages one by one. Before it begins, all pages that have to be executed are run, one on each processor.
+Their kernels are forks of one process, which has imported what most of them need (``_tools/fork_server.py``).
 """
 
 import json
 import os
 import re
+import sys
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
+import jupyter_client.provisioning.local_provisioner as starting
 import myst_nb.core.execute.cache as executing
+from _tools.fork_server import ForkServer, Program
 from jupyter_cache import get_cache
 from jupyter_cache.base import JupyterCacheAbstract
 from jupyter_cache.executors.utils import ExecutionResult, single_nb_execution
@@ -39,6 +44,9 @@ This copy of the course has no `solutions/`, so no class can be graded with it. 
 its neighbours take an instructor through a whole course, from installation to exporting the grades.
 """
 TITLE = re.compile(r"^# .+$", re.MULTILINE)
+
+
+KERNELS = ForkServer("_tools.kernel_modules")
 
 
 class EncryptedKernel(AsyncKernelManager):
@@ -108,6 +116,11 @@ def run(notebook: NotebookNode, **options: Any) -> ExecutionResult:
     return result
 
 
+def start_kernel(command: Sequence[str], *, cwd: str, env: Mapping[str, str], **_: Any) -> Program:
+    """Start a kernel as a fork, given what jupyter_client would start it with."""
+    return KERNELS.start(command[command.index("-m") + 1 :], cwd=cwd, env=env)
+
+
 def describe_error(page: NotebookNode, error: Exception) -> str:
     """Say which cell failed, with the last lines of its error."""
     code = [number for number, cell in enumerate(page.cells) if cell.cell_type == "code"]
@@ -148,6 +161,8 @@ def limit_cache(app: Sphinx) -> None:
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the extension with Sphinx."""
     executing.single_nb_execution = execute
+    if sys.platform == "linux":  # elsewhere, libraries that were imported before a fork may not work after it
+        starting.launch_kernel = start_kernel  # type: ignore[attr-defined, assignment]
     app.add_config_value("with_solutions", (ROOT / "solutions").is_dir(), "env", types=bool)
     app.connect("builder-inited", limit_cache)
     app.connect("env-before-read-docs", execute_all)

@@ -1,0 +1,20 @@
+"""What the kernels of most pages import: the process that they are forked from imports it once."""
+
+import os
+
+os.environ["JPY_PARENT_PID"] = str(os.getpid())  # a kernel ends when this process does
+os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"  # as in any kernel, but before the import
+
+import gc
+from importlib import import_module
+
+for module in (
+    "ipykernel.kernelapp",
+    "matplotlib.pyplot",
+    "myst_nb",
+    "attnlib.numpy",
+    "attnlib.plotting",
+    "attnlib.torch",
+):
+    import_module(module)
+gc.freeze()  # garbage collection in a kernel would otherwise copy all these modules
