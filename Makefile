@@ -13,6 +13,8 @@ PYTORCH := .venv/.torch
 READY := .venv/.book
 TESTING := .venv/.test
 BENCHING := .venv/.bench
+# pip takes as long for one step as for all, so where all are sure to follow, the first installs these as well.
+MORE_STEPS :=
 BOOK := _build/html/index.html
 LITE := _build/html/lite/jupyter-lite.json
 PDF := _build/attention.pdf
@@ -60,6 +62,7 @@ export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
 all: ## set up, build the book, generate the exercises, grade a sample class
+	@$(MAKE) -s --no-print-directory $(STUDENT) MORE_STEPS="torch book"
 	@$(MAKE) --no-print-directory -j 2 made
 	@$(if $(GRADED),cat $(REPORT) && echo)
 	@echo "Look here:"
@@ -76,7 +79,8 @@ made: $(BOOK) $(LITE) $(RELEASED) $(GRADED)
 	@:
 
 test: ## set up and check everything: lint, types, tests, notebooks, book
-	@$(MAKE) --no-print-directory -j 3 lint chromium exercises
+	@$(MAKE) -s --no-print-directory -j 2 $(STUDENT) chromium MORE_STEPS="torch book test"
+	@$(MAKE) --no-print-directory -j 2 lint exercises
 	@$(MAKE) --no-print-directory -j 4 together-book together-grading together-library
 
 # The three run side by side, since the tests of the book and of the grading wait for pages and processes. The tests of
@@ -154,6 +158,11 @@ lock: $(TESTING) ## renew requirements.txt from the dependency groups of pyproje
 clean: ## remove everything that make made, the environment too (a class in class/ stays)
 	rm -rf _build .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
+# Which fonts there are takes matplotlib a while to find out, and each sandbox would have to. A sandbox that root starts
+# runs as somebody else, who has to be able to read all of this.
+FINISH_SETUP = env -u XDG_DATA_HOME HOME=/nonexistent MPLCONFIGDIR=.venv/share/matplotlib .venv/bin/python -c \
+	"import matplotlib.font_manager" && chmod -R go+rX .venv
+
 $(STUDENT): requirements.txt pyproject.toml install.py
 	@.venv/bin/python -c $(NEW_ENOUGH) 2>/dev/null || rm -rf .venv
 	@test -x .venv/bin/python || $(PYTHON) -c $(NEW_ENOUGH) 2>/dev/null || { \
@@ -161,8 +170,9 @@ $(STUDENT): requirements.txt pyproject.toml install.py
 			"Install it, or say where it is: make PYTHON=/path/to/python3.11"; exit 1; }
 	@test -x .venv/bin/python || $(PYTHON) -m venv .venv || { rm -rf .venv; \
 		echo "$(PYTHON) cannot make virtual environments. On Debian and Ubuntu: sudo apt-get install python3-venv"; exit 1; }
-	@.venv/bin/python install.py student
-	@touch $@
+	@.venv/bin/python install.py $(lastword student $(MORE_STEPS))
+	$(if $(MORE_STEPS),@$(FINISH_SETUP))
+	@touch $@ $(MORE_STEPS:%=.venv/.%)
 
 $(PYTORCH): $(STUDENT) $(wildcard model/*.toml model/stdlib_lm/*)
 $(READY): $(PYTORCH)
@@ -170,10 +180,7 @@ $(TESTING): $(READY)
 $(BENCHING): $(TESTING)
 $(PYTORCH) $(READY) $(TESTING) $(BENCHING):
 	@.venv/bin/python install.py $(@F:.%=%)
-	@# Which fonts there are takes matplotlib a while to find out, and each sandbox would have to.
-	@env -u XDG_DATA_HOME HOME=/nonexistent MPLCONFIGDIR=.venv/share/matplotlib .venv/bin/python -c "import matplotlib.font_manager"
-	@# A sandbox that root starts runs as somebody else, who has to be able to read this.
-	@chmod -R go+rX .venv
+	@$(FINISH_SETUP)
 	@touch $@
 
 # These change every page. Otherwise a page is built again when it changed, or what it imports (book/_ext/execution.py).

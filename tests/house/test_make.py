@@ -250,6 +250,17 @@ def test_each_step_of_the_set_up_installs_its_group_after_the_steps_before_it(co
     assert make(copy, f".venv/.{step}").stdout.endswith("is up to date.\n")
 
 
+@pytest.mark.parametrize(("target", "group"), [("all", "book"), ("test", "test")])
+def test_what_is_sure_to_follow_is_installed_at_once(copy, target, group):
+    (copy / "install.py").write_text("import sys\nprint('installing', *sys.argv[1:])\n")
+    for done in (copy / ".venv").glob(".[a-z]*"):
+        done.unlink()
+    tools(copy, "nothing")
+    done = make(copy, target, "CHROMIUM=none")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.findall("^installing (.*)", done.stdout, re.MULTILINE) == [group]
+
+
 def test_work_is_copied_as_soon_as_the_student_s_group_is_installed(copy):
     shutil.rmtree(copy / "_build")
     for step in ("torch", "book", "test", "bench"):
