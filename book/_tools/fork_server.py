@@ -86,6 +86,12 @@ class ForkServer:
         ours.sendall(json.dumps(request).encode() + b"\n")
         return Program(ours)
 
+    def stop(self) -> None:
+        """End the server."""
+        if self._control:
+            self._control.close()
+            self._process.wait()
+
     def _serving(self) -> socket.socket:
         """Start the server."""
         ours, theirs = socket.socketpair()
@@ -100,6 +106,7 @@ def serve(control: socket.socket) -> list[int]:
     wake.setblocking(False)
     signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # which may be meant for a program of the same session
     clients: dict[int, socket.socket] = {}
     while True:
         ready, *_ = select.select([control, ended], [], [])
@@ -114,6 +121,7 @@ def serve(control: socket.socket) -> list[int]:
             if not pid:
                 signal.set_wakeup_fd(-1)
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                signal.signal(signal.SIGINT, signal.default_int_handler)
                 return passed
             for number in passed[1:]:
                 os.close(number)
