@@ -9,8 +9,10 @@ import gc
 import os
 import shutil
 import sys
+from functools import cache
 from pathlib import Path
 
+import pybtex.plugin  # type: ignore[import-untyped]
 from jupyter_book.sphinx import build_sphinx
 
 from _tools.replace_folder import recover_folder, replace_folder
@@ -78,6 +80,8 @@ if __name__ == "__main__":
     parser.add_argument("--builder", choices=["html", "singlehtml"], default="html", help="default: %(default)s")
     chosen = parser.parse_args().builder
     gc.disable()  # Sphinx keeps almost all objects that it makes; looking for unused ones takes a quarter of the time
+    # For each citation, pybtex would look for its plug-ins among the entry points of all packages.
+    pybtex.plugin._load_entry_point = cache(pybtex.plugin._load_entry_point)
     recover_folder(SITE, keep=KEEP)  # an earlier build may have been killed while it replaced the site
     if not build(chosen):
         sys.exit(

@@ -28,6 +28,8 @@ TASK_TITLES = {"Check yourself", "Try it yourself", "Exercises"}
 SOURCE_TITLES = {"Go deeper"}
 # These make up most of a page, so they are removed before it is parsed. Of a formula, its tag remains.
 INLINE_DRAWING = re.compile(r"<(svg|script|style|attention-\w+)\b.*?</\1>", re.DOTALL)
+CODE_LISTING = re.compile(r"(?<=<pre>).*?(?=</pre>)", re.DOTALL)  # most tags of a page are the colours of its code
+TAG = re.compile(r"<[^>]*>")
 FORMULA_CONTENT = re.compile(r"(?<=<math\b)([^>]*>).*?(?=</math>)", re.DOTALL)
 # Besides links and buttons, the bars of hidden cells, and the pages below this one, which singlehtml writes into it.
 IGNORED = "a.headerlink, button, .in-browser, details.hide > summary, .toctree-wrapper"
@@ -55,7 +57,8 @@ class Reading(NamedTuple):
 
 def parse(html: str) -> Tag:
     """Return the text of a page, given the page or only its body, without what is drawn and what is in formulas."""
-    soup = BeautifulSoup(FORMULA_CONTENT.sub(r"\1", INLINE_DRAWING.sub("", html)), "html.parser")
+    html = CODE_LISTING.sub(lambda code: TAG.sub("", code[0]), INLINE_DRAWING.sub("", html))
+    soup = BeautifulSoup(FORMULA_CONTENT.sub(r"\1", html), "html.parser")
     return soup.select_one("article.bd-article") or soup
 
 
