@@ -20,7 +20,7 @@ LITE := _build/html/lite/jupyter-lite.json
 PDF := _build/attention.pdf
 PAGES := $(wildcard book/*.md book/teaching/*.md)
 BOOKTOOL := PYTHONPATH="$(CURDIR)/book$(addprefix :,$(PYTHONPATH))" python -m _tools
-HELPERS := $(addprefix book/_tools/,fork_server.py kernel_modules.py notebook_helpers.py elements.py explorer.py date_translator.py decoder.py minilm.py packing.py tiles.py residual.py) $(wildcard book/_figures/*.py)
+HELPERS := $(addprefix book/_tools/,ask_for_fork.py forked_python.py kernel_modules.py notebook_helpers.py elements.py explorer.py date_translator.py decoder.py minilm.py packing.py tiles.py residual.py) $(wildcard book/_figures/*.py)
 SAMPLE := _build/sample
 GRADES := $(SAMPLE)/reports/$(SAMPLED)/grades.html
 REPORT := $(SAMPLE)/report.txt

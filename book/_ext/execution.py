@@ -4,21 +4,19 @@ A page is executed again only when its own code has changed, or something that i
 jupyter-cache finds results by a page's code and its kernel's description; here the description names the imports.
 
 Sphinx reads the pages one by one. Before it begins, all pages that have to be executed are run, one on each processor.
-Their kernels are forks of one process, which has imported what most of them need (``_tools/fork_server.py``).
+Their kernels are forks of one process, which has imported what most of them need (``_tools/forked_python.py``).
 """
 
 import json
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-import jupyter_client.provisioning.local_provisioner as starting
 import myst_nb.core.execute.cache as executing
-from _tools.fork_server import ForkServer, Program
+from _tools.forked_python import forked_python
 from jupyter_cache import get_cache
 from jupyter_cache.base import JupyterCacheAbstract
 from jupyter_cache.executors.utils import ExecutionResult, single_nb_execution
@@ -46,11 +44,18 @@ its neighbours take an instructor through a whole course, from installation to e
 TITLE = re.compile(r"^# .+$", re.MULTILINE)
 
 
-KERNELS = ForkServer("_tools.kernel_modules")
+class ForkedKernel(AsyncKernelManager):
+    """A kernel that starts at once, and whose connection is encrypted where that is possible.
 
+    ipykernel warns about any other connection.
+    """
 
-class EncryptedKernel(AsyncKernelManager):
-    """A kernel whose connection is encrypted where that is possible: ipykernel warns about any other."""
+    python: ClassVar = [sys.executable]  # the beginning of a command line
+
+    def format_kernel_cmd(self, extra_arguments: list[str] | None = None) -> list[str]:
+        """Return the command that starts the kernel."""
+        _, *arguments = super().format_kernel_cmd(extra_arguments)
+        return [*self.python, *arguments]
 
     @default("transport_encryption")
     def _encrypt_if_possible(self) -> str:
@@ -77,13 +82,16 @@ def execute_all(app: Sphinx, env: BuildEnvironment, pages: list[str]) -> None:
             waiting.append((len(files), len(source), str(Path(path).parent), notebook))
     # The slowest begin: pages that grade a class import the most files, and after these, long pages take longest.
     waiting.sort(key=lambda entry: entry[:2], reverse=True)
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    if not waiting:
+        return
+    with forked_python("_tools.kernel_modules") as ForkedKernel.python, ThreadPoolExecutor(os.cpu_count()) as pool:
         futures = {
             pool.submit(run, notebook, cwd=cwd, **options): result_key(notebook) for *_, cwd, notebook in waiting
         }
         what = "executing pages, the longest first"
-        for future in tqdm(as_completed(futures), what, len(futures), unit="page", disable=not futures):
+        for future in tqdm(as_completed(futures), what, len(futures), unit="page"):
             EXECUTED[futures[future]] = future.result()
+    ForkedKernel.python = [sys.executable]
 
 
 def is_known(cache: JupyterCacheAbstract, notebook: NotebookNode) -> bool:
@@ -110,15 +118,10 @@ def execute(notebook: NotebookNode, **options: Any) -> ExecutionResult:
 
 def run(notebook: NotebookNode, **options: Any) -> ExecutionResult:
     """Execute a page as jupyter-cache does, and describe any error in a form that suits the terminal."""
-    result = single_nb_execution(notebook, kernel_manager_class=EncryptedKernel, **options)
+    result = single_nb_execution(notebook, kernel_manager_class=ForkedKernel, **options)
     if result.err is not None:
         result.exc_string = describe_error(result.nb, result.err)
     return result
-
-
-def start_kernel(command: Sequence[str], *, cwd: str, env: Mapping[str, str], **_: Any) -> Program:
-    """Start a kernel as a fork, given what jupyter_client would start it with."""
-    return KERNELS.start(command[command.index("-m") + 1 :], cwd=cwd, env=env)
 
 
 def describe_error(page: NotebookNode, error: Exception) -> str:
@@ -161,8 +164,6 @@ def limit_cache(app: Sphinx) -> None:
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the extension with Sphinx."""
     executing.single_nb_execution = execute
-    if sys.platform == "linux":  # elsewhere, libraries that were imported before a fork may not work after it
-        starting.launch_kernel = start_kernel  # type: ignore[attr-defined, assignment]
     app.add_config_value("with_solutions", (ROOT / "solutions").is_dir(), "env", types=bool)
     app.connect("builder-inited", limit_cache)
     app.connect("env-before-read-docs", execute_all)

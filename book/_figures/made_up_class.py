@@ -4,11 +4,12 @@ import os
 import re
 import shlex
 import subprocess
+from contextlib import ExitStack
 from html import escape
 from pathlib import Path
-from tempfile import TemporaryDirectory, TemporaryFile
+from tempfile import TemporaryDirectory
 
-from _tools.fork_server import ForkServer
+from _tools.forked_python import forked_python
 from IPython.display import HTML, Markdown
 
 import grading
@@ -18,7 +19,7 @@ ASSIGNMENT, NOTEBOOK = "02-self-attention", "self-attention.ipynb"
 ROOT = Path(grading.__file__).parents[1]
 PYTHON = ".venv/bin/python"
 # Most of what the commands import takes each of them two seconds.
-COMMANDS = ForkServer("grading.preloaded", "grading.collect.collect", "grading.gradebook.assignment", "grading.run")
+IMPORTED = ("grading.preloaded", "grading.collect.collect", "grading.gradebook.assignment", "grading.run")
 FRAME = "width: 100%; height: 34rem; border: 1px solid currentColor; border-radius: 0.3rem; background: Canvas"
 
 
@@ -31,6 +32,8 @@ class MadeUpClass:
         self.folder = Path(self._place.name)
         self.course = Course(ROOT, self.folder / "class")
         self.sandboxed = True
+        self._open = ExitStack()
+        self._python = self._open.enter_context(forked_python(*IMPORTED))
 
     def show(self, commands: str, *, more: str = "", lines: int = 0, exit_code: int = 0) -> Markdown:
         """Run commands, and return them with what they print.
@@ -56,22 +59,12 @@ class MadeUpClass:
     def _run(self, words: list[str]) -> "subprocess.CompletedProcess[str]":
         # The pages are shown within this book, where their links would not work: they are made without its address.
         env = os.environ | {"ATTENTION_CLASS": str(self.course.folder), "ATTENTION_BOOK": "", "PYTHONPATH": str(ROOT)}
-        if words[0] != PYTHON:
-            return subprocess.run(words, cwd=self.folder, env=env, capture_output=True, text=True, check=False)
-        done = self._forked(words[2:], env)
+        command = [*self._python, *words[1:]] if words[0] == PYTHON else words
+        done = subprocess.run(command, cwd=self.folder, env=env, capture_output=True, text=True, check=False)
         if "run" in words and "no sandbox" in done.stderr and self.sandboxed:
             self.sandboxed = False
             return self._run([*words, "--unsandboxed"])
         return done
-
-    def _forked(self, words: list[str], env: dict[str, str]) -> "subprocess.CompletedProcess[str]":
-        """Run ``python -m WORDS`` as a fork of a process that has imported what commands need."""
-        with TemporaryFile("w+") as out, TemporaryFile("w+") as err:
-            program = COMMANDS.start(words, cwd=self.folder, env=env, stdout=out.fileno(), stderr=err.fileno())
-            code = program.wait()
-            out.seek(0)
-            err.seek(0)
-            return subprocess.CompletedProcess(words, code, out.read(), err.read())
 
     def feedback(self, student: str) -> str:
         """Return the feedback page of a student."""

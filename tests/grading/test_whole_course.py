@@ -14,7 +14,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from forked_python import forked_python
+from _tools.forked_python import forked_python
 from nbformat import NotebookNode
 
 from attnlib.checks.report import MIME_TYPE
@@ -91,7 +91,7 @@ def validated(handed_in, tmp_path_factory) -> dict[str, list[str]]:
             files.append(shutil.copy(file, folder / f"{assignment}-{student}.ipynb"))
     # On a busy machine, a cell may take longer than the 30 seconds that nbgrader gives it.
     command = [sys.executable, "-m", "nbgrader", "validate", "--Execute.timeout=600", *(file.name for file in files)]
-    with forked_python(folder, *IMPORTED) as python:
+    with forked_python(*IMPORTED) as python:
         kernel = {"argv": [*python, "-m", "ipykernel_launcher", "-f", "{connection_file}"], "language": "python"}
         (folder / "kernels" / "python3").mkdir(parents=True)
         (folder / "kernels" / "python3" / "kernel.json").write_text(json.dumps(kernel | {"display_name": "Python 3"}))

@@ -18,7 +18,7 @@ from py_compile import PycInvalidationMode
 
 import nbformat
 import pytest
-from forked_python import forked_python
+from _tools.forked_python import forked_python
 from nbformat.v4 import new_code_cell, new_notebook
 
 pytestmark = pytest.mark.slow
@@ -47,9 +47,9 @@ esac
 
 
 @pytest.fixture(scope="module")
-def forked(tmp_path_factory) -> Iterator[list[str]]:
+def forked() -> Iterator[list[str]]:
     """A Python that has imported what `python -m grading` imports, but nothing of the repository."""
-    with forked_python(tmp_path_factory.mktemp("forked"), *IMPORTED) as python:
+    with forked_python(*IMPORTED) as python:
         yield python
 
 

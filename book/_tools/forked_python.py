@@ -7,6 +7,7 @@ import atexit
 import json
 import os
 import runpy
+import select
 import signal
 import socket
 import subprocess
@@ -17,27 +18,37 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 CLIENT = Path(__file__).with_name("ask_for_fork.py")
+MAX_REQUEST_BYTES = 1 << 20
 
 
 @contextmanager
-def forked_python(folder: Path, *modules: str) -> Iterator[list[str]]:
+def forked_python(*modules: str) -> Iterator[list[str]]:
     """Start a server, and return the beginning of a command line that ends in ``-m``, a module and its arguments.
 
-    In the end, all forks are killed.
+    In the end, or when this process is killed, all forks are killed. Only Linux has forks: elsewhere, libraries that
+    were imported before a fork may not work after it, and the command line starts Python itself.
     """
-    file = str(folder / "fork.socket")
-    command = [sys.executable, __file__, file, *modules]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as server:
-        try:
-            assert server.stdout.readline() == b"ready\n"
-            yield [sys.executable, "-I", "-S", str(CLIENT), file]
-        finally:
-            os.killpg(server.pid, signal.SIGKILL)
+    if sys.platform != "linux":
+        yield [sys.executable]
+        return
+    with TemporaryDirectory() as folder:
+        file = str(Path(folder, "socket"))
+        command = [sys.executable, __file__, file, *modules]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        with subprocess.Popen(command, **pipes, start_new_session=True) as server:  # type: ignore[call-overload]
+            try:
+                if server.stdout.readline() != b"ready\n":
+                    raise RuntimeError(f"Python could not import {', '.join(modules)}: its message above says why")
+                yield [sys.executable, "-I", "-S", str(CLIENT), file]
+            finally:
+                os.killpg(server.pid, signal.SIGKILL)
 
 
 def serve(file: str, *modules: str) -> None:
+    """Fork for each request, until whoever has started this process closes its standard input."""
     del sys.path[0]  # the folder of this file, which is nothing to a fork
     for module in modules:
         import_module(module)
@@ -47,6 +58,8 @@ def serve(file: str, *modules: str) -> None:
         server.listen(20)
         print("ready", flush=True)
         while True:
+            if sys.stdin in select.select([sys.stdin, server], [], [])[0]:
+                os.killpg(0, signal.SIGKILL)
             connection, _ = server.accept()
             if os.fork() == 0:
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -57,7 +70,7 @@ def serve(file: str, *modules: str) -> None:
 
 def run(connection: socket.socket) -> None:
     """Run a module as a program, and say how it ended."""
-    said, streams, _, _ = socket.recv_fds(connection, 1 << 20, 3)
+    said, streams, _, _ = socket.recv_fds(connection, MAX_REQUEST_BYTES, 3)
     folder, environment, (_, module, *arguments) = json.loads(said)
     for number, stream in enumerate(streams):
         os.dup2(stream, number)

@@ -1,0 +1,109 @@
+"""A program in a fork behaves like one in a Python of its own."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+from _tools.forked_python import forked_python
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="only Linux has forks")]
+
+PROGRAM = """\
+import json, os, sys
+if sys.argv[1] == "wait":
+    print(os.getpid(), flush=True)
+    sys.stdin.read()
+told = {"modules": "fractions" in sys.modules, "arguments": sys.argv[1:], "name": __name__, "input": sys.stdin.read()}
+print(json.dumps(told | {"folder": os.getcwd(), "here": os.environ["HERE"]}))
+print("a warning", file=sys.stderr)
+if sys.argv[1] == "raise":
+    raise ValueError("as it should")
+sys.exit(3)
+"""
+USER = """\
+import sys
+from _tools.forked_python import forked_python
+with forked_python() as python:
+    print(*python, sep="\\n", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture(scope="module")
+def python():
+    with forked_python("fractions") as python:
+        yield python
+
+
+@pytest.fixture
+def command(python, tmp_path):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    return [*python, "-m", "program"]
+
+
+def run(command, folder, *arguments):
+    options = {"cwd": folder, "env": os.environ | {"HERE": "yes"}, "input": "in", "capture_output": True}
+    return subprocess.run([*command, *arguments], **options, text=True, check=False)
+
+
+def ends(pid):
+    """Wait until a process has ended."""
+    while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+        time.sleep(0.05)
+    return True
+
+
+def waiting(command, folder):
+    """Start a program that waits, and return it with the number of its process."""
+    streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    program = subprocess.Popen([*command, "wait"], cwd=folder, **streams)
+    return program, int(program.stdout.readline())
+
+
+def test_it_has_its_own_surroundings_and_the_modules_of_the_server(command, tmp_path):
+    done = run(command, tmp_path, "one", "two")
+    assert done.returncode == 3
+    assert '"modules": true, "arguments": ["one", "two"], "name": "__main__", "input": "in"' in done.stdout
+    assert f'"folder": "{tmp_path}", "here": "yes"' in done.stdout
+    assert done.stderr == "a warning\n"
+
+
+def test_an_error_is_shown_and_told(command, tmp_path):
+    done = run(command, tmp_path, "raise")
+    assert done.returncode == 1
+    assert done.stderr.endswith("ValueError: as it should\n")
+
+
+def test_whoever_kills_the_command_kills_the_program_and_no_other(command, tmp_path):
+    (first, one), (second, other) = waiting(command, tmp_path), waiting(command, tmp_path)
+    with first, second:
+        first.kill()
+        assert ends(one)
+        assert psutil.pid_exists(other)
+        second.kill()
+        assert ends(other)
+
+
+def test_nothing_is_left_when_the_server_s_user_is_killed(tmp_path):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", USER], **streams, text=True) as user:
+        python = [user.stdout.readline().strip() for _ in range(5)]
+        (server,) = psutil.Process(user.pid).children()
+        program, pid = waiting([*python, "-m", "program"], tmp_path)
+        with program:
+            user.send_signal(signal.SIGKILL)
+            assert ends(server.pid)
+            assert ends(pid)
+            assert program.wait() == 1
+
+
+def test_a_module_that_cannot_be_imported_is_told(capfd):
+    said = pytest.raises(RuntimeError, match="could not import fractions, nothing_of_this_name")
+    with said, forked_python("fractions", "nothing_of_this_name"):
+        pass
+    assert "No module named 'nothing_of_this_name'" in capfd.readouterr().err
