@@ -1,7 +1,7 @@
 """Figures of attention, drawn with matplotlib, in which every axis is labelled as that of the queries or the keys.
 
-``use_style()`` makes figures that ``show()`` can put on a page: transparent, with ink in the colour of the page's own
-text, so that one figure reads in light and in dark.
+``use_style()`` makes figures that ``show()`` can put on a page: transparent, with words in the colour and the font of
+the page's own text, so that one figure reads in light and in dark.
 
 Dimensions: L layers, H heads, T queries, S keys.
 """
@@ -31,6 +31,8 @@ with explain_missing("attnlib.plotting"):
     from matplotlib.patches import Rectangle
 
 TEX_FORMULA, TEX_ROOT = re.compile(r"(?<!\\)\$([^$]+)(?<!\\)\$"), re.compile(r"\\sqrt\{([^{}]+)\}")
+SVG_TAG = re.compile(r"<[^>]+>")
+PAGE_BACKEND = "module://attnlib._page_svg"
 INK = "#22252a"  # a placeholder for the colour of the text, which the page replaces by its own
 COLOURS = (  # at least 3:1 on white and on near-black; colour-blind readers can tell the first four apart
     *("#3b82c4", "#d94c6f", "#998708", "#8a2ee5", "#2e9e6b", "#a07848"),
@@ -57,6 +59,7 @@ def use_style() -> None:
             "axes.spines.right": False,
             "grid.alpha": 0.25,
             "font.size": 11,
+            "mathtext.fontset": "stix",  # of the family of the book's formulas
             "figure.figsize": (7.0, 4.0),
             "figure.constrained_layout.use": True,
             "svg.hashsalt": "attnlib",
@@ -408,7 +411,7 @@ def _strongest(x: NDArray[np.float64], queries: Sequence[str], keys: Sequence[st
 
 
 class Picture:
-    """A figure on a page: inline SVG in the colour of the page's text, described for readers who cannot see it."""
+    """A figure on a page: inline SVG in the page's colour and font, described for readers who cannot see it."""
 
     def __init__(self, figure: Figure, alt: str) -> None:
         self.figure, self.alt = figure, alt
@@ -417,16 +420,16 @@ class Picture:
         return {"text/html": self._html(), "image/png": self._png(), "text/plain": self.alt}
 
     def _html(self) -> str:
-        buffer = io.StringIO()
-        self.figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
-        svg = buffer.getvalue()
+        buffer = io.BytesIO()
+        self.figure.savefig(buffer, format="svg", backend=PAGE_BACKEND, metadata={"Date": None, "Creator": None})
+        svg = buffer.getvalue().decode()
         svg = svg[svg.index("<svg") :]
         svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
         svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
         svg = re.sub(r'(<svg[^>]*?) width="([\d.]+)pt"', r'\1 width="100%" style="max-width:\2pt"', svg, count=1)
         svg = svg.replace(INK, "currentColor").replace("<svg", '<svg aria-hidden="true" focusable="false"', 1)
         prefix = "p" + hashlib.sha256(svg.encode()).hexdigest()[:8]  # ids must be unique among all pictures of a page
-        svg = re.sub(r'(id="|href="#|url\(#)', rf"\1{prefix}-", svg)
+        svg = SVG_TAG.sub(lambda tag: re.sub(r'(id="|href="#|url\(#)', rf"\1{prefix}-", tag[0]), svg)
         return f'<div class="picture" role="img" aria-label="{html.escape(self.alt)}">{svg}</div>'
 
     def _png(self) -> str:

@@ -77,7 +77,7 @@ def attend_then_step(ax):
     """Draw a step of Bahdanau's decoder."""
     ax.set_title("Bahdanau: attend, then step", loc="left", fontweight="bold")
     box(ax, 0, 0.4, "$s_{t-1}$", QUERY, 0.9)
-    box(ax, 1.75, 2.6, "memory $m_1 \\ldots m_S$", KEY, 2.5)
+    box(ax, 1.75, 2.6, "memory\n$m_1 \\ldots m_S$", KEY, 2.5)
     box(ax, 1.75, 1.5, "score, softmax", INK, 1.9, fill=0.04)
     box(ax, 3.75, 1.5, "$c_t$", VALUE, 0.7)
     box(ax, 3.75, 0.4, "cell", INK, 0.9, fill=0.04)
@@ -104,7 +104,7 @@ def step_then_attend(ax):
     box(ax, 0, 0.4, "$s_{t-1}$", QUERY, 0.9)
     box(ax, 1.3, 0.4, "cell", INK, 0.9, fill=0.04)
     box(ax, 2.5, 0.4, "$s_t$", QUERY, 0.7)
-    box(ax, 2.5, 2.6, "memory $m_1 \\ldots m_S$", KEY, 2.5)
+    box(ax, 2.5, 2.6, "memory\n$m_1 \\ldots m_S$", KEY, 2.5)
     box(ax, 2.5, 1.5, "score, softmax", INK, 1.9, fill=0.04)
     box(ax, 4.55, 1.5, "$c_t$", VALUE, 0.7)
     box(ax, 4.55, 0.4, "$\\tilde h_t$", INK, 0.8, fill=0.04)

@@ -45,7 +45,7 @@ def time_for_one_word(sizes, without, with_cache) -> Figure:
     ]
     axes[0].set_yticks(shown_ms, map(str, shown_ms))
     axes[0].set(ylabel="time for one word (ms)")
-    axes[1].set(ylabel="multiplications", xlabel="words so far $t$")
+    axes[1].set(ylabel="multiplications", xlabel="words so far (t)")
     for ax in axes:
         ax.set_xticks(sizes, map(str, sizes))
         ax.minorticks_off()

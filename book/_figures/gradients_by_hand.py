@@ -26,7 +26,7 @@ def one_row_backwards(weights, values) -> Figure:
     keys = range(1, len(weights) + 1)
     average = weights @ values
     slopes = weights * (values - average)
-    names = ("weight $p_j$", "value $v_j$", "slope $ds_j$")
+    names = ("weight\n$p_j$", "value\n$v_j$", "slope\n$ds_j$")
     for ax, heights, colour, name in zip(axes, (weights, values, slopes), (COLOURS[0], VALUE, COLOURS[1]), names):
         ax.bar(keys, heights, 0.5, color=colour)
         ax.set_ylabel(name)

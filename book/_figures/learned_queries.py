@@ -33,7 +33,7 @@ def saturation(largest, slope, widths) -> Figure:
             ax.fill_between(widths, np.maximum(low, 1e-5), high, color=colour, alpha=0.18, lw=0)
         ax.set_xscale("log", base=4)
         ax.set_xticks(widths, [str(d) for d in widths])
-        ax.set_xlabel("width $d_k$")
+        ax.set_xlabel("width of queries and keys")
         ax.grid(True)
     axes[0].set(ylabel="largest of 16 weights", ylim=(0, 1.02))
     axes[1].set(ylabel="norm of the Jacobian", yscale="log", ylim=(1e-5, 1))

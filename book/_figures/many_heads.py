@@ -73,7 +73,7 @@ def multi_head_attention() -> Figure:
         tensor_box(ax, place, 3.45, f"(H, {length}, D)", colour, stack=2)
     flow_arrow(ax, (1.5, 3.85), (2.5, 4.4))
     flow_arrow(ax, (5.0, 3.85), (4.0, 4.4))
-    tensor_box(ax, 3.25, 5.2, "$QK^\\top/\\sqrt{D}$, softmax\n(H, T, S)", width=4.3, height=1.1, stack=2)
+    tensor_box(ax, 3.25, 5.2, "$QK^\\top/\\sqrt{D}$\nsoftmax  (H, T, S)", width=4.3, height=1.1, stack=2)
     flow_arrow(ax, (4.1, 5.78), (4.8, 6.1))
     flow_arrow(ax, (8.5, 3.85), (7.2, 6.1))
     tensor_box(ax, 5.8, 6.7, "weights × values  (H, T, D)", width=5.2, stack=2)
@@ -163,7 +163,7 @@ def sharpness(counts, lines) -> Figure:
     ax.set_xscale("log", base=2)
     ax.set_xticks(counts, [f"{h}\n{512 // h}" for h in counts])
     ax.minorticks_off()
-    ax.set(xlabel="heads $H$ (above) and width $d_k$ of each (below)", ylabel="effective number of keys", ylim=(0, 72))
+    ax.set(xlabel="number of heads (above) and width of each (below)", ylabel="effective number of keys", ylim=(0, 72))
     ax.legend(loc="center right", bbox_to_anchor=(1, 0.36))
     return figure
 

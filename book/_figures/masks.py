@@ -107,7 +107,7 @@ def alignments(causal_mask: Callable[..., np.ndarray]) -> Figure:
     for row, (T, S) in zip(axes, ((2, 5), (5, 2)), strict=True):
         for ax, name, offset in zip(row, ("top-left", "bottom-right"), (0, S - T), strict=True):
             queries, keys = [f"q{i}" for i in range(T)], [f"k{j}" for j in range(S)]
-            grid(ax, causal_mask(T, S, q_offset=offset), queries, keys, f"{name}, $o = {offset}$")
+            grid(ax, causal_mask(T, S, q_offset=offset), queries, keys, f"{name}, o = {offset}".replace(" -", " −"))
             ax.set(xlabel="key", ylabel="query")
     return figure
 

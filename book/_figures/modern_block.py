@@ -19,7 +19,7 @@ def two_blocks() -> Figure:
     for ax, title in zip(axes, ("2017", "today"), strict=True):
         ax.set(xlim=(-1.1, 3.9), ylim=(-0.9, 9.2), title=title)
         ax.axis("off")
-        ax.text(0, 8.75, "$Y$ out", ha="center")
+        ax.text(0, 8.75, "Y out", ha="center")
     _old_block(axes[0])
     _modern_block(axes[1])
     return figure
@@ -64,7 +64,7 @@ def activations() -> Figure:
     for u, style in ((2, "-"), (1, "--"), (-1, "-."), (-2, ":")):
         axes[1].plot(g, silu * u, style, label=f"$u = {u}$")
     axes[0].set(ylabel="activation")
-    axes[1].set(xlabel="gate $g$", ylabel=r"$\mathrm{SiLU}(g)\, u$")
+    axes[1].set(xlabel="gate g", ylabel=r"$\mathrm{SiLU}(g)\, u$")
     for ax in axes:
         ax.grid(True)
         ax.legend(fontsize=10)

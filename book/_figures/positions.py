@@ -35,7 +35,7 @@ def line_and_circle(place, on_line, on_circle) -> Figure:
     for wanted, style in zip((2, 7, 12, 17), (":", "--", "-.", "-")):
         w = attnlib.softmax(60 * on_circle @ on_circle[wanted])
         axes[1].plot(place, w, style, marker="o", ms=3, label=f"towards {wanted}")
-    axes[0].set(ylabel="weight", title="a number: $i/T$")
+    axes[0].set(ylabel="weight", title="a number: i/T")
     axes[1].set(ylabel="weight", title="a point on a circle", xlabel="position of the key")
     axes[1].set_xticks(range(0, 20, 5))
     for ax in axes:
@@ -127,9 +127,9 @@ def turned_arrows(q2, k2, turned) -> Figure:
             tip = y / np.linalg.norm(y)
             ax.text(*(1.25 * tip), f"{name}\nat {at}", ha="center", va="center", color=INK, fontsize=11)
         ax.set(xlim=(-1.6, 1.6), ylim=(-1.5, 1.5), aspect="equal", xticks=[-1, 0, 1], yticks=[-1, 0, 1])
-        ax.set_ylabel("component $b$")
+        ax.set_ylabel("component b")
         ax.set_title(f"dot product {turned(q2, at_q) @ turned(k2, at_k):.2f}", fontsize=11)
-    axes[1].set_xlabel("component $a$")
+    axes[1].set_xlabel("component a")
     return figure
 
 
@@ -163,7 +163,7 @@ def taken_apart(widths, apart) -> Figure:
         ax.plot(widths, values, style, marker=marker, ms=5, label=label)
     ax.set_xscale("log", base=2)
     ax.set_xticks(widths, map(str, widths))
-    ax.set(xlabel="width $D$", ylabel="share guessed right", ylim=(0, 1.04))
+    ax.set(xlabel="width D", ylabel="share guessed right", ylim=(0, 1.04))
     ax.legend(fontsize=10, loc="lower center", ncols=3, bbox_to_anchor=(0.5, 1.0), columnspacing=1.0)
     ax.grid(True)
     return figure

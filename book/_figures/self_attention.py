@@ -64,8 +64,8 @@ def cost(lengths: Sequence[int], milliseconds: Sequence[float]) -> Figure:
     figure, ax = plt.subplots(figsize=(4.8, 4.3))
     ax.loglog(lengths, milliseconds, "o-", label="measured")
     guide = [milliseconds[2] * (n / lengths[2]) ** 2 for n in lengths]
-    ax.loglog(lengths, guide, "--", label="proportional to $T^2$")
-    ax.set(xlabel="number of words $T$", ylabel="time (ms)")
+    ax.loglog(lengths, guide, "--", label="proportional to T²")
+    ax.set(xlabel="number of words T", ylabel="time (ms)")
     ax.set_xticks(lengths, [str(n) for n in lengths])
     ax.minorticks_off()
     ax.legend()

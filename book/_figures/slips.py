@@ -26,7 +26,7 @@ def example(Q, K, V, weights) -> Figure:
     """Draw the tables of the example: queries, keys, values, scores and weights."""
     figure = Figure(figsize=(4.6, 5.8), layout="constrained")
     spec = figure.add_gridspec(3, 2)
-    words = (Q, QUERY, "queries $Q$"), (K, KEY, "keys $K$"), (V, VALUE, "values $V$")
+    words = (Q, QUERY, "queries Q"), (K, KEY, "keys K"), (V, VALUE, "values V")
     for place, (x, colour, name) in zip((spec[0, 0], spec[0, 1], spec[1, 0]), words, strict=True):
         plain_table(ax := figure.add_subplot(place), x, colour, name)
         ax.set(xlabel="component", ylabel="word")

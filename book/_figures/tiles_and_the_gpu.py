@@ -17,14 +17,14 @@ def online_softmax(long_scores, m_, l_, o_, long_values) -> Figure:
     """Plot the running maximum, sum and quotient of one pass over the keys."""
     figure, axes = plt.subplots(3, 1, figsize=(5.0, 5.8), sharex=True)
     axes[0].plot(long_scores, ".", color=KEY, ms=4, label="score")
-    axes[0].step(range(100), m_, where="post", color=INK, label="maximum $m$")
+    axes[0].step(range(100), m_, where="post", color=INK, label="maximum m")
     axes[0].legend(loc="lower right", bbox_to_anchor=(1, 0.98), ncols=2, markerscale=2)
     axes[1].plot(l_, color=COLOURS[0])
     axes[2].plot(o_, color=VALUE)
     axes[2].axhline(attnlib.softmax(long_scores) @ long_values, color=INK, ls="--", lw=1)
     axes[0].set_ylabel("score")
-    axes[1].set_ylabel("sum $l$")
-    axes[2].set(ylabel="context $o/l$", xlabel="keys seen")
+    axes[1].set_ylabel("sum\n$l$")
+    axes[2].set(ylabel="context\n$o/l$", xlabel="keys seen")
     for ax in axes:
         ax.grid(True)
     return figure
@@ -53,8 +53,8 @@ def memory_and_time(plain_attention, in_tiles, lengths, memory, times) -> Figure
         top.loglog(lengths, np.array(memory[f]) / 1e6, mark, color=colour, label=name)
         bottom.loglog(lengths, 1e3 * np.array(times[f]), mark, color=colour, label=name)
     top.loglog(lengths, [T * 64 * 4 / 1e6 for T in lengths], ":", color=INK, label="the result")
-    top.set(xlabel="words $T$", ylabel="peak memory (MB)")
-    bottom.set(xlabel="words $T$", ylabel="time (ms)")
+    top.set(xlabel="words T", ylabel="peak memory (MB)")
+    bottom.set(xlabel="words T", ylabel="time (ms)")
     for ax in (top, bottom):
         ax.set_xticks(lengths, map(str, lengths))
         ax.minorticks_off()

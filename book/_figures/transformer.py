@@ -34,7 +34,7 @@ def pre_and_post_norm() -> Figure:
     for ax, kind in zip(axes, ("pre", "post")):
         ax.set(xlim=(-0.9, 3.3), ylim=(-0.6, 9.2), title=f"{kind}-norm")
         ax.axis("off")
-        ax.text(0, -0.45, "$X$ in", ha="center")
+        ax.text(0, -0.45, "X in", ha="center")
         if kind == "pre":
             for base, part, colour in ((0.4, "attention", COLOURS[0]), (4.4, "feed-forward", VALUE)):
                 arrow(ax, [(0, base), (2, base), (2, base + 0.55)])
@@ -61,7 +61,7 @@ def pre_and_post_norm() -> Figure:
                 ((0, 7.86), (0, 8.6)),
             ):
                 ax.plot(*zip(a, b), color=INK, lw=3)
-        ax.text(0, 8.75, "$Y$ out", ha="center")
+        ax.text(0, 8.75, "Y out", ha="center")
     return figure
 
 

@@ -1,7 +1,8 @@
 """Make matplotlib's pictures on a page half as large, and let them wait; they are the larger half of a chapter.
 
-Matplotlib writes into each picture the outlines of its letters, a group and a name for everything, six decimals, and a
-style that holds for the whole page. Here a page gets each letter's outline once, and the rest is left out.
+Words are text (attnlib/_page_svg.py). For formulas, matplotlib writes into each picture the outlines of their letters,
+and for everything a group, a name, six decimals, and a style that holds for the whole page. Here a page gets each
+letter's outline once, and the rest is left out.
 
 Each picture is in an element <noscript>, where it is only text for a browser that runs scripts. ``_static/figures.js``
 draws a picture when the reader comes near it. A browser without scripts shows all of them at once.
@@ -17,7 +18,8 @@ PICTURE_SVG = re.compile(r'(?<=<div class="picture")([^>]*>)\s*(<svg\b.*?</svg>)
 VIEW_BOX = re.compile(r'\bviewBox="0 0 ([\d.]+) ([\d.]+)"')
 OUTLINE_TRANSFORM = "scale(0.015625)"  # how matplotlib transforms a letter's outline, and nothing else
 LINE_STYLE = "*{stroke-linejoin: round; stroke-linecap: butt}"  # _static/course.css says this for all pictures
-LETTER_SCALE = re.compile(r"scale\((0\.\d+) -0\.\d+\)")  # matplotlib draws letters at 100 points, and scales them
+OUTLINE_SCALE = re.compile(r"scale\((0\.\d+) -0\.\d+\)")  # matplotlib draws outlines at 100 points, and scales them
+FONT_SIZE = re.compile(r'\bfont-size="([\d.]+)"')
 PHONE_PICTURE_WIDTH = 382  # pixels, the width of a picture on a phone of 390
 MIN_LETTER_SIZE = 8  # pixels, the size of letters
 MIN_TURNED_RATIO = 1.15  # the least ratio of width to height at which letters grow when a phone turns a picture
@@ -25,6 +27,7 @@ LONG_DECIMAL = re.compile(r"-?\d+\.\d{3,}")
 TRANSLATION = re.compile(r"translate\([^)]*\)")
 REFERENCED_ID = re.compile(r'(?:href="|url\()#([^")]+)')
 SPACES = re.compile(r"\s+")
+SPACE_IN_STYLE = re.compile(r"([:;]) ")
 POLYLINE = re.compile(r"M [-\d.]+ [-\d.]+(?: L [-\d.]+ [-\d.]+)+")
 POINT = re.compile(r"[ML] (\S+) (\S+)")
 Point = tuple[float, float]
@@ -55,7 +58,8 @@ def _reserve_space(picture: str) -> str:
 
 def _is_turned(wide: float, high: float, picture: str) -> bool:
     """Tell whether an upright phone shows this picture turned: its letters would be too small, and are larger so."""
-    smallest = min((100 * float(scale) for scale in LETTER_SCALE.findall(picture)), default=0)
+    outlines = [100 * float(scale) for scale in OUTLINE_SCALE.findall(picture)]
+    smallest = min([*outlines, *map(float, FONT_SIZE.findall(picture))], default=0)
     return wide >= MIN_TURNED_RATIO * high and smallest * PHONE_PICTURE_WIDTH / wide < MIN_LETTER_SIZE
 
 
@@ -69,7 +73,9 @@ def _minify(picture: str, letters: dict[str, str]) -> str:
     for element in root.iter():
         if element.tag == f"{SVG_NAMESPACE}style" and element.text != LINE_STYLE:
             raise ValueError(f"a picture has the style {element.text!r}, which would hold for the whole page")
-        element.text = element.tail = None
+        element.tail = None
+        if element.tag != f"{SVG_NAMESPACE}text":
+            element.text = None
         _shorten(element, outlines)
     needed = set(REFERENCED_ID.findall(Tree.tostring(root, encoding="unicode")))
     for element in root.iter():
@@ -80,11 +86,13 @@ def _minify(picture: str, letters: dict[str, str]) -> str:
 
 
 def _shorten(element: Tree.Element, outlines: dict[str, str | None]) -> None:
-    """Round coordinates to hundredths of a point, and refer to the page's outlines."""
+    """Round coordinates to hundredths of a point, leave out spaces in styles, and refer to the page's outlines."""
     of = element.attrib
-    for name in ("x", "y", "d"):
+    for name in ("x", "y", "width", "height", "d"):
         if name in of:
             of[name] = POLYLINE.sub(_short_line, SPACES.sub(" ", _rounded(of[name])).strip())
+    if "style" in of:
+        of["style"] = SPACE_IN_STYLE.sub(r"\1", of["style"])
     if "transform" in of:
         of["transform"] = TRANSLATION.sub(lambda found: _rounded(found[0]), of["transform"])
     if to := of.pop(f"{XLINK_NAMESPACE}href", None):

@@ -21,7 +21,7 @@ from grading.course import GradingError
 from grading.exam import checks
 
 # The wheel for an exam holds these files of attnlib, and no others.
-KEPT = ("_arrays.py", "_extras.py", "plotting.py", "py.typed", "checks/options.py", "checks/student.py")
+KEPT = ("_arrays.py", "_extras.py", "_page_svg.py", "plotting.py", "py.typed", "checks/options.py", "checks/student.py")
 CHECKS = Path(checks.__file__)
 SCRIPTS = re.compile(r"^\[project\.scripts\]\n(?:.+\n)+", re.MULTILINE)  # which run a notebook with the ordinary checks
 ASKS = re.compile(r"""(?:show_options|check_choice)\(["']([\w-]+)["']""")
