@@ -8,7 +8,7 @@ font may be narrower than the one that matplotlib measures with. ``plotting.Pict
 import codecs
 import math
 import re
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import matplotlib as mpl
 from matplotlib.backend_bases import GraphicsContextBase
@@ -28,8 +28,28 @@ HORIZONTAL = {"left": START, "center": MIDDLE, "right": END}
 VERTICAL = {"bottom": START, "baseline": START, "center": MIDDLE, "center_baseline": MIDDLE, "top": END}
 
 
+class Line(NamedTuple):
+    """A line of words, its place, and its width in the font that matplotlib measures with."""
+
+    words: str
+    x: float
+    y: float
+    angle: float  # degrees
+    width: float
+    look: dict[str, str]
+
+    @property
+    def start(self) -> float:
+        """How far its start is in its own direction."""
+        return self.x * math.cos(math.radians(self.angle)) - self.y * math.sin(math.radians(self.angle))
+
+
 class PageRenderer(RendererSVG):
     """Draws all but words as matplotlib does."""
+
+    def __init__(self, *args: object, **options: object) -> None:
+        super().__init__(*args, **options)
+        self.lines: list[Line] = []  # of the text that is being drawn, if it has several
 
     def draw_text(
         self,
@@ -46,16 +66,32 @@ class PageRenderer(RendererSVG):
         if ismath or gc.get_clip_rectangle() is not None:
             super().draw_text(gc, x, y, s, sized(prop, s, ismath), angle, ismath, mtext)
             return
-        anchor = anchor_of(mtext, angle) if mtext else START
-        along = anchor * self.get_text_width_height_descent(s, prop, ismath)[0]
-        x += along * math.cos(math.radians(angle))
-        y -= along * math.sin(math.radians(angle))
-        look = {"x": f"{x:.2f}", "y": f"{y:.2f}", "font-size": f"{prop.get_size_in_points():g}"}
-        if angle:
-            look["transform"] = f"rotate({-angle:g} {x:.2f} {y:.2f})"
+        width = self.get_text_width_height_descent(s, prop, ismath)[0]
+        line = Line(OUTER_OR_REPEATED_SPACE.sub("\xa0", s), x, y, angle, width, font(prop) | colour(gc))
+        if mtext:
+            self.write(line, anchor_of(mtext, angle))
+        else:  # matplotlib passes a text only with its only line
+            self.lines.append(line)
+
+    def close_group(self, s: str) -> None:
+        """Write the lines of a text once all of them are there."""
+        if s == "text":
+            anchor = common_anchor(self.lines)
+            for line in self.lines:
+                self.write(line, anchor)
+            self.lines.clear()
+        super().close_group(s)
+
+    def write(self, line: Line, anchor: float) -> None:
+        """Write an element ``<text>`` whose anchor is where matplotlib places this part of the line."""
+        x = line.x + anchor * line.width * math.cos(math.radians(line.angle))
+        y = line.y - anchor * line.width * math.sin(math.radians(line.angle))
+        place = {"x": f"{x:.2f}", "y": f"{y:.2f}"}
+        if line.angle:
+            place["transform"] = f"rotate({-line.angle:g} {x:.2f} {y:.2f})"
         if anchor:
-            look["text-anchor"] = ANCHORS[anchor]
-        self.writer.element("text", OUTER_OR_REPEATED_SPACE.sub("\xa0", s), attrib=look | colour(gc) | font(prop))
+            place["text-anchor"] = ANCHORS[anchor]
+        self.writer.element("text", line.words, attrib=place | line.look)
 
     def get_text_width_height_descent(
         self, s: str, prop: FontProperties, ismath: bool | str
@@ -82,6 +118,16 @@ def anchor_of(text: Text, angle: float) -> float:
     return anchor if reads_upwards else END - anchor
 
 
+def common_anchor(lines: list[Line]) -> float:
+    """Return the part of lines at which they are below each other: their start, their middle or their end."""
+
+    def spread(anchor: float) -> float:
+        places = [line.start + anchor * line.width for line in lines]
+        return round(max(places) - min(places), 3)
+
+    return min((MIDDLE, START, END), key=spread) if lines else START
+
+
 def colour(gc: GraphicsContextBase) -> dict[str, str]:
     """Return the colour and, if words are transparent, the opacity."""
     rgb = gc.get_rgb()
@@ -90,8 +136,8 @@ def colour(gc: GraphicsContextBase) -> dict[str, str]:
 
 
 def font(prop: FontProperties) -> dict[str, str]:
-    """Return what differs from the usual font: the family, the weight and the slant."""
-    found = {}
+    """Return the size, and what differs from the usual font: the family, the weight and the slant."""
+    found = {"font-size": f"{prop.get_size_in_points():g}"}
     if prop.get_family() != mpl.rcParams["font.family"]:
         found["font-family"] = ", ".join(prop.get_family())
     weight = prop.get_weight()

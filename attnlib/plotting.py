@@ -30,9 +30,11 @@ with explain_missing("attnlib.plotting"):
     from matplotlib.lines import Line2D
     from matplotlib.patches import Rectangle
 
+    from attnlib import _page_svg
+
 TEX_FORMULA, TEX_ROOT = re.compile(r"(?<!\\)\$([^$]+)(?<!\\)\$"), re.compile(r"\\sqrt\{([^{}]+)\}")
 SVG_TAG = re.compile(r"<[^>]+>")
-PAGE_BACKEND = "module://attnlib._page_svg"
+PAGE_BACKEND = f"module://{_page_svg.__name__}"
 INK = "#22252a"  # a placeholder for the colour of the text, which the page replaces by its own
 COLOURS = (  # at least 3:1 on white and on near-black; colour-blind readers can tell the first four apart
     *("#3b82c4", "#d94c6f", "#998708", "#8a2ee5", "#2e9e6b", "#a07848"),
