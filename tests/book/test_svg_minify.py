@@ -2,6 +2,7 @@
 
 import io
 import re
+from html import unescape
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -95,19 +96,26 @@ def test_a_line_keeps_its_corners_as_steps(line, short):
     assert re.findall(r' d="([^"]*)"', minify_pictures(picture)) == [short]
 
 
-def drawing(wide, high, points=10):
+def drawing(wide, high, points=10, label="letters"):
     with plt.rc_context({"figure.constrained_layout.use": False}):
         figure = plt.figure(figsize=(wide, high))
         figure.add_axes((0, 0, 1, 1)).set(xticks=[], yticks=[])
-        figure.text(0.5, 0.5, "letters", size=points)
+        figure.text(0.5, 0.5, label, size=points)
         plt.close(figure)
         return fix_markup(html(figure))
 
 
+@pytest.mark.parametrize("label", ["letters", "$l$ in a formula", "large: 99\n$l$ in a formula"])
 @pytest.mark.parametrize(("size", "turned"), [((7, 3, 10.5), True), ((7, 3, 11), False), ((7, 6.5, 8), False)])
-def test_a_picture_is_turned_where_its_letters_would_be_too_small(size, turned):
+def test_a_picture_is_turned_where_its_letters_would_be_too_small(size, turned, label):
     # Upright, 504 points become 382 pixels: 10.5 points 7.96, and 11 points 8.3. The last would gain nothing.
-    assert (" data-turns " in drawing(*size)) == turned
+    assert (" data-turns " in drawing(*size, label)) == turned
+
+
+@pytest.mark.parametrize("label", ["<pad> & “x”", "a  b", "two\nlines"])
+def test_words_stay_as_they_are(label):
+    words = re.findall("<text[^>]*>([^<]*)</text>", drawing(4, 3, label=label))
+    assert [unescape(line).replace("\xa0", " ") for line in words] == label.split("\n")
 
 
 def test_two_pictures_share_their_letters_and_nothing_else():
