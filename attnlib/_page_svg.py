@@ -20,6 +20,8 @@ from matplotlib.text import Text
 POINTS_PER_INCH = 72
 ONLY_FORMULAS = re.compile(r"(?:\s*\$[^$]+\$\s*)+")
 FORMULA_SIZE = 1.15  # of the size of words, so that small letters are as high as theirs, as in the book
+POWER_OF_TEN = re.compile(r"\$\\mathdefault\{10\^\{([-−\d]+)\}\}\$")  # on a logarithmic axis
+SUPERSCRIPTS = str.maketrans("-−0123456789", "⁻⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 OUTER_OR_REPEATED_SPACE = re.compile(r"^ | $|(?<= ) ")  # which SVG would leave out
 ANCHORS = {0.0: "start", 0.5: "middle", 1.0: "end"}
 START, MIDDLE, END = ANCHORS
@@ -63,6 +65,7 @@ class PageRenderer(RendererSVG):
         mtext: Text | None = None,
     ) -> None:
         """Write a line of words as an element ``<text>``; a formula, and what has to be cut off, stays an outline."""
+        s, ismath = simplified(s, ismath)
         if ismath or gc.get_clip_rectangle() is not None:
             super().draw_text(gc, x, y, s, sized(prop, s, ismath), angle, ismath, mtext)
             return
@@ -97,7 +100,14 @@ class PageRenderer(RendererSVG):
         self, s: str, prop: FontProperties, ismath: bool | str
     ) -> tuple[float, float, float]:
         """Return how large a line is."""
+        s, ismath = simplified(s, ismath)
         return super().get_text_width_height_descent(s, sized(prop, s, ismath), ismath)
+
+
+def simplified(line: str, ismath: bool | str) -> tuple[str, bool | str]:
+    """Return a line, and whether it is a formula, which a power of ten need not be."""
+    power = POWER_OF_TEN.fullmatch(line)
+    return (f"10{power[1].translate(SUPERSCRIPTS)}", False) if power else (line, ismath)
 
 
 def sized(prop: FontProperties, line: str, ismath: bool | str) -> FontProperties:

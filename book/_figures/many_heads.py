@@ -19,7 +19,12 @@ def plane_of_averages(kept, A, B) -> Figure:
         ax.text(*(point + shift), name, fontsize=13, fontweight="bold")
     ax.text(*(kept.mean(axis=0) - [0, 0.1, 0.1]), "average = 1/2", ha="center", fontsize=11)
     ax.set(
-        xlim=(0, 1.4), ylim=(0, 1.5), zlim=(0, 1.35), xlabel="name $c_1$", ylabel="trait $c_2$", zlabel="pronoun $c_3$"
+        xlim=(0, 1.4),
+        ylim=(0, 1.5),
+        zlim=(0, 1.35),
+        xlabel="name\n$c_1$",
+        ylabel="trait\n$c_2$",
+        zlabel="pronoun\n$c_3$",
     )
     ax.set_xticks([0, 0.5, 1]), ax.set_yticks([0, 0.5, 1, 1.5]), ax.set_zticks([0, 0.5, 1])
     for axis in (ax.xaxis, ax.yaxis, ax.zaxis):

@@ -56,6 +56,16 @@ def test_formulas_are_outlines():
     assert outlines(tree) == 3
 
 
+def test_the_numbers_of_a_logarithmic_axis_are_words():
+    figure = Figure(figsize=(3, 3))
+    figure.subplots().set(xscale="log", xlim=(1e-12, 1e3), yticks=[])
+    tree = ET.fromstring(re.search(r"<svg.*</svg>", show(figure, "an axis")._html(), re.DOTALL).group())
+    assert {"10⁻¹¹", "10⁻⁸", "10⁻²", "10¹"} <= {*lines_of(tree)}
+    assert "scale(" not in ET.tostring(tree, encoding="unicode"), "there are no outlines"
+    places = {text.text: float(text.get("x")) for text in tree.iter(f"{SVG}text")}
+    assert places["10¹"] - places["10⁻²"] == pytest.approx(places["10⁻⁸"] - places["10⁻¹¹"], abs=0.02)
+
+
 def test_of_several_lines_those_with_formulas_are_outlines():
     tree = drawn("scores\n$QK$\nof words")
     assert lines_of(tree) == ["scores", "of words"]

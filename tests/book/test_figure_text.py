@@ -1,8 +1,12 @@
 """The words of figures have the font of the page, and there is room for them in fonts of any usual width."""
 
+import re
+
 import pytest
 from cut_off import DRAW_PICTURES, OPEN_ALL
-from pages import lessons, text
+from pages import ROOT, lessons, text
+
+from attnlib._page_svg import FORMULA_SIZE
 
 DRAWN_PAGES = [name for name in [*lessons(), "book/start"] if 'class="picture"' in text(f"{name}.html")]
 USUAL = "DejaVu Sans"  # the font that matplotlib measures with
@@ -63,6 +67,11 @@ def test_code_in_figures_has_the_font_of_code(opened):
     page.evaluate(DRAW_PICTURES)
     (of_code,) = page.evaluate(FONTS, ".bd-article pre")
     assert page.evaluate(FONTS, ".picture text[font-family]") == [of_code]
+
+
+def test_formulas_are_as_large_beside_words_as_on_the_page():
+    css = (ROOT / "book" / "_static" / "formulas.css").read_text(encoding="utf-8")
+    assert re.search(r"\nmath \{[^}]*font-size: ([\d.]+)em", css)[1] == str(FORMULA_SIZE)
 
 
 def test_planted_labels_that_leave_their_picture_or_overlap_are_found(opened):
