@@ -6,6 +6,8 @@ import xml.etree.ElementTree as ET
 import matplotlib as mpl
 import pytest
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import text_to_path
 
 from attnlib.plotting import COLOURS, show, use_style
 
@@ -155,13 +157,14 @@ def test_formulas_are_larger_than_words_unless_they_share_a_line(line, size):
 
 
 def test_a_formula_is_placed_by_its_size():
-    figure = Figure(figsize=(2, 1))
-    box = {"boxstyle": "square,pad=0", "linewidth": 0}
-    figure.text(0.5, 0.5, "$HHHH$", ha="center", bbox=box)
-    html = show(figure, "a picture")._repr_mimebundle_()["text/html"]
-    left, right = (float(x) for x in re.search(r"M ([\d.]+) [\d.]+ \nL ([\d.]+)", html).groups())
-    first, last = (float(x) for x in re.findall(r"<use [^>]*translate\(([\d.]+)", html)[::3])
-    assert right - left > 4 * (last - first) / 3 * 1.15 * 11 / 100 * 0.95
+    starts = [
+        float(
+            re.search(r"translate\(([\d.]+) [\d.]+\) scale", ET.tostring(drawn("$HK$", ha=side), encoding="unicode"))[1]
+        )
+        for side in ("left", "right")
+    ]
+    width, *_ = text_to_path.get_text_width_height_descent("$HK$", FontProperties(size=1.15 * 11), True)
+    assert starts[0] - starts[1] == pytest.approx(width, abs=0.02)
 
 
 def test_the_figure_stays_as_it_was():
