@@ -121,7 +121,8 @@ def test_words_stay_as_they_are(label):
 def test_two_pictures_share_their_letters_and_nothing_else():
     with plt.rc_context():
         use_style()
-        both = minify_pictures("<p>" + html(curves()) + html(heatmap([[1.0]], ["cat"], ["cat"]).figure) + "</p>")
+        table = heatmap([[1.0]], ["cat"], ["cat"], title=r"$x_i^{2}$ of two words, $QK^\top$")
+        both = minify_pictures("<p>" + html(curves()) + html(table) + "</p>")
         plt.close("all")
     outlines = re.findall(rf'<path id="(letter-\d+)" d="([^"]+)" transform="{re.escape(OUTLINE_TRANSFORM)}"/>', both)
     assert len({d for _, d in outlines}) == len(outlines) == both.count(OUTLINE_TRANSFORM) > 10
