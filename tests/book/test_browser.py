@@ -36,8 +36,9 @@ SIDEWAYS_CODE = """[...document.querySelectorAll('.bd-article div.highlight pre'
 # How high an upright phone shows the smallest letters; matplotlib draws them at 100 points and scales them.
 SMALLEST_LETTERS = """[...document.querySelectorAll('.picture')].map(picture => {
     const svg = picture.querySelector('svg'), units = svg.viewBox.baseVal.width;
-    const points = [...svg.innerHTML.matchAll(/scale\\((0\\.\\d+) -0\\.\\d+\\)/g)].map(one => 100 * one[1]);
-    return [Math.min(...points) * svg.clientWidth / units, picture.ariaLabel.slice(0, 80)];
+    const outlines = [...svg.innerHTML.matchAll(/scale\\((0\\.\\d+) -0\\.\\d+\\)/g)].map(one => 100 * one[1]);
+    const words = [...svg.querySelectorAll('text')].map(one => Number(one.getAttribute('font-size')));
+    return [Math.min(...outlines, ...words) * svg.clientWidth / units, picture.ariaLabel.slice(0, 80)];
 }).filter(([pixels, _]) => pixels < 7)"""
 # The sides of the pictures that are not turned: pixels that stay free.
 EDGES = """[...document.querySelectorAll('.picture:not([data-turns]) svg')].map(one => one.getBoundingClientRect())
