@@ -5,9 +5,11 @@ The fork gets the environment, the folder and the streams of this process, which
 
 import json
 import os
+import signal
 import socket
 import sys
 
+signal.signal(signal.SIGINT, signal.SIG_IGN)  # Jupyter interrupts a kernel before it asks the kernel itself to end
 _, file, *arguments = sys.argv
 with socket.socket(socket.AF_UNIX) as server:
     server.connect(file)

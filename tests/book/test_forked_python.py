@@ -1,6 +1,5 @@
 """A program in a fork behaves like one in a Python of its own."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -45,9 +44,14 @@ def command(python, tmp_path):
     return [*python, "-m", "program"]
 
 
+@pytest.fixture(autouse=True)
+def surroundings(monkeypatch):
+    monkeypatch.setenv("HERE", "yes")
+
+
 def run(command, folder, *arguments):
-    options = {"cwd": folder, "env": os.environ | {"HERE": "yes"}, "input": "in", "capture_output": True}
-    return subprocess.run([*command, *arguments], **options, text=True, check=False)
+    options = {"cwd": folder, "input": "in", "capture_output": True, "text": True}
+    return subprocess.run([*command, *arguments], **options, check=False)
 
 
 def ends(pid):
@@ -86,6 +90,13 @@ def test_whoever_kills_the_command_kills_the_program_and_no_other(command, tmp_p
         assert psutil.pid_exists(other)
         second.kill()
         assert ends(other)
+
+
+def test_an_interrupt_ends_nothing(command, tmp_path):
+    program, _ = waiting(command, tmp_path)
+    program.send_signal(signal.SIGINT)
+    said, _ = program.communicate(b"in")
+    assert (b'"arguments": ["wait"]' in said, program.returncode) == (True, 3)
 
 
 def test_nothing_is_left_when_the_server_s_user_is_killed(tmp_path):
