@@ -13,7 +13,7 @@ PYTORCH := .venv/.torch
 READY := .venv/.book
 TESTING := .venv/.test
 BENCHING := .venv/.bench
-# pip takes as long for one step as for all, so where all are sure to follow, the first installs these as well.
+# Later steps that are sure to follow. The first step installs them, too, because pip takes as long for one as for all.
 MORE_STEPS :=
 BOOK := _build/html/index.html
 LITE := _build/html/lite/jupyter-lite.json
@@ -158,8 +158,8 @@ lock: $(TESTING) ## renew requirements.txt from the dependency groups of pyproje
 clean: ## remove everything that make made, the environment too (a class in class/ stays)
 	rm -rf _build .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-# Which fonts there are takes matplotlib a while to find out, and each sandbox would have to. A sandbox that root starts
-# runs as somebody else, who has to be able to read all of this.
+# Matplotlib takes a while to find all fonts, so it stores the list here, or each sandbox would have to look for them. A
+# sandbox that root starts runs as another user, who has to be able to read all of .venv.
 FINISH_SETUP = env -u XDG_DATA_HOME HOME=/nonexistent MPLCONFIGDIR=.venv/share/matplotlib .venv/bin/python -c \
 	"import matplotlib.font_manager" && chmod -R go+rX .venv
 
@@ -240,7 +240,7 @@ bubblewrap:
 	echo "No bubblewrap: student code cannot be isolated. Install it (Debian and Ubuntu: sudo apt-get install bubblewrap)"
 
 # The tests of the built pages need a browser. Without one they are skipped, and say so. Chromium's headless shell takes
-# a third of the processor time of Chromium itself, so it is installed although another one is there.
+# a third of the processor time of Chromium itself, so it is installed even if another browser is there.
 chromium: | bubblewrap
 	@command -v chromium-headless-shell >/dev/null && exit 0; \
 	test -n "$(CHROMIUM)" && exit 0; \

@@ -182,7 +182,7 @@ class Linear(Module):
         array_namespace(x=x, weight=self.weight)
         if x.shape[-1:] != self.weight.shape[1:]:
             raise ValueError(f"x has shape {shape(x)}, but (..., {self.weight.shape[1]}) is needed")
-        out: Floats = x.reshape(math.prod(x.shape[:-1]), x.shape[-1]) @ self.weight.T  # one product, not one a sequence
+        out: Floats = x.reshape(math.prod(x.shape[:-1]), x.shape[-1]) @ self.weight.T  # one product for all sequences
         if self.bias is not None:
             out += self.bias
         return out.reshape(*x.shape[:-1], out.shape[-1])

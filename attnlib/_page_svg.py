@@ -1,8 +1,8 @@
-"""A backend of matplotlib for pages: words are SVG text, in the page's own font, and formulas are outlines.
+"""A matplotlib backend for pages, which draws words as SVG text in the page's own font, and formulas as outlines.
 
-A word has its size, weight, slant, colour and place, but a font only if the figure asks for another than the usual one,
-such as ``monospace``. Words are placed by their middle or their end where matplotlib aligns them so, because the page's
-font may be narrower than the one that matplotlib measures with. ``plotting.Picture`` asks for this backend.
+Text has its own size, weight, slant, colour and place, but a font family only if the figure asks for one other than the
+default, such as ``monospace``. Text that matplotlib centres or aligns at its end is anchored there in SVG, too, because
+the page's font may be narrower than the one that matplotlib measures with. ``plotting.Picture`` uses this backend.
 """
 
 import codecs
@@ -19,14 +19,14 @@ from matplotlib.text import Text
 
 POINTS_PER_INCH = 72
 ONLY_FORMULAS = re.compile(r"(?:\s*\$[^$]+\$\s*)+")
-FORMULA_SIZE = 1.15  # of the size of words, so that small letters are as high as theirs, as in the book
+FORMULA_SIZE = 1.15  # relative to words, so that lower-case letters are equally high in both, as in the book
 POWER_OF_TEN = re.compile(r"\$\\mathdefault\{10\^\{([-−\d]+)\}\}\$")  # on a logarithmic axis
 SUPERSCRIPTS = str.maketrans("-−0123456789", "⁻⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-OUTER_OR_REPEATED_SPACE = re.compile(r"^ | $|(?<= ) ")  # which SVG would leave out
+OUTER_OR_REPEATED_SPACE = re.compile(r"^ | $|(?<= ) ")  # SVG would drop these
 ANCHORS = {0.0: "start", 0.5: "middle", 1.0: "end"}
 START, MIDDLE, END = ANCHORS
 HORIZONTAL = {"left": START, "center": MIDDLE, "right": END}
-# Of text that reads upwards, the end is at the top.
+# Text that reads upwards ends at the top.
 VERTICAL = {"bottom": START, "baseline": START, "center": MIDDLE, "center_baseline": MIDDLE, "top": END}
 
 
@@ -42,16 +42,16 @@ class Line(NamedTuple):
 
     @property
     def start(self) -> float:
-        """How far its start is in its own direction."""
+        """The position of its start along the direction in which it reads."""
         return self.x * math.cos(math.radians(self.angle)) - self.y * math.sin(math.radians(self.angle))
 
 
 class PageRenderer(RendererSVG):
-    """Draws all but words as matplotlib does."""
+    """Draws everything except words as matplotlib does."""
 
     def __init__(self, *args: object, **options: object) -> None:
         super().__init__(*args, **options)
-        self.lines: list[Line] = []  # of the text that is being drawn, if it has several
+        self.lines: list[Line] = []  # those of the text that is being drawn, if it has several
 
     def draw_text(
         self,
@@ -64,7 +64,7 @@ class PageRenderer(RendererSVG):
         ismath: bool | str = False,
         mtext: Text | None = None,
     ) -> None:
-        """Write a line of words as an element ``<text>``; a formula, and what has to be cut off, stays an outline."""
+        """Write a line of words as a ``<text>`` element; formulas and clipped text stay outlines."""
         s, ismath = simplified(s, ismath)
         if ismath or gc.get_clip_rectangle() is not None:
             super().draw_text(gc, x, y, s, sized(prop, s, ismath), angle, ismath, mtext)
@@ -73,7 +73,7 @@ class PageRenderer(RendererSVG):
         line = Line(OUTER_OR_REPEATED_SPACE.sub("\xa0", s), x, y, angle, width, font(prop) | colour(gc))
         if mtext:
             self.write(line, anchor_of(mtext, angle))
-        else:  # matplotlib passes a text only with its only line
+        else:  # matplotlib passes ``mtext`` only if the text has a single line
             self.lines.append(line)
 
     def close_group(self, s: str) -> None:
@@ -86,7 +86,7 @@ class PageRenderer(RendererSVG):
         super().close_group(s)
 
     def write(self, line: Line, anchor: float) -> None:
-        """Write an element ``<text>`` whose anchor is where matplotlib places this part of the line."""
+        """Write a ``<text>`` element, anchored where matplotlib places this point of the line."""
         x = line.x + anchor * line.width * math.cos(math.radians(line.angle))
         y = line.y - anchor * line.width * math.sin(math.radians(line.angle))
         place = {"x": f"{x:.2f}", "y": f"{y:.2f}"}
@@ -99,19 +99,19 @@ class PageRenderer(RendererSVG):
     def get_text_width_height_descent(
         self, s: str, prop: FontProperties, ismath: bool | str
     ) -> tuple[float, float, float]:
-        """Return how large a line is."""
+        """Return the width, the height and the descent of a line."""
         s, ismath = simplified(s, ismath)
         return super().get_text_width_height_descent(s, sized(prop, s, ismath), ismath)
 
 
 def simplified(line: str, ismath: bool | str) -> tuple[str, bool | str]:
-    """Return a line, and whether it is a formula, which a power of ten need not be."""
+    """Return a line and whether it is a formula. A power of ten becomes plain text."""
     power = POWER_OF_TEN.fullmatch(line)
     return (f"10{power[1].translate(SUPERSCRIPTS)}", False) if power else (line, ismath)
 
 
 def sized(prop: FontProperties, line: str, ismath: bool | str) -> FontProperties:
-    """Return the font of a line, which is larger for a line of formulas alone."""
+    """Return the font of a line, enlarged if the line consists only of formulas."""
     if not (ismath and ONLY_FORMULAS.fullmatch(line)):
         return prop
     larger = prop.copy()
@@ -120,7 +120,7 @@ def sized(prop: FontProperties, line: str, ismath: bool | str) -> FontProperties
 
 
 def anchor_of(text: Text, angle: float) -> float:
-    """Return the part of a line that lies before the point that keeps its place: 0 at the start, 1 at the end."""
+    """Return the fraction of a line before the point that it is aligned by: 0 for its start, 1 for its end."""
     if text.get_rotation_mode() == "anchor" or abs(math.cos(math.radians(angle))) > math.sqrt(0.5):
         return HORIZONTAL[text.get_horizontalalignment()]
     reads_upwards = math.sin(math.radians(angle)) > 0
@@ -129,7 +129,7 @@ def anchor_of(text: Text, angle: float) -> float:
 
 
 def common_anchor(lines: list[Line]) -> float:
-    """Return the part of lines at which they are below each other: their start, their middle or their end."""
+    """Return the point at which the lines are aligned: their start, their middle or their end."""
 
     def spread(anchor: float) -> float:
         places = [line.start + anchor * line.width for line in lines]
@@ -146,7 +146,7 @@ def colour(gc: GraphicsContextBase) -> dict[str, str]:
 
 
 def font(prop: FontProperties) -> dict[str, str]:
-    """Return the size, and what differs from the usual font: the family, the weight and the slant."""
+    """Return the size, and the family, the weight and the slant where they differ from the default."""
     found = {"font-size": f"{prop.get_size_in_points():g}"}
     if prop.get_family() != mpl.rcParams["font.family"]:
         found["font-family"] = ", ".join(prop.get_family())

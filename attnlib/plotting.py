@@ -1,7 +1,7 @@
 """Figures of attention, drawn with matplotlib, in which every axis is labelled as that of the queries or the keys.
 
 ``use_style()`` makes figures that ``show()`` can put on a page: transparent, with words in the colour and the font of
-the page's own text, so that one figure reads in light and in dark.
+the page's own text, so that one figure suits light and dark mode.
 
 Dimensions: L layers, H heads, T queries, S keys.
 """
@@ -61,7 +61,7 @@ def use_style() -> None:
             "axes.spines.right": False,
             "grid.alpha": 0.25,
             "font.size": 11,
-            "mathtext.fontset": "stix",  # of the family of the book's formulas
+            "mathtext.fontset": "stix",  # from the same family as the font of the book's formulas
             "figure.figsize": (7.0, 4.0),
             "figure.constrained_layout.use": True,
             "svg.hashsalt": "attnlib",

@@ -1,4 +1,4 @@
-"""The parts of nbconvert that this package uses, apart from the rest because it takes half a second to import."""
+"""The parts of nbconvert that this package uses, in their own module since nbconvert takes half a second to import."""
 
 from nbconvert.exporters import HTMLExporter as HTMLExporter
 from nbconvert.filters.markdown_mistune import InvalidNotebook as InvalidNotebook

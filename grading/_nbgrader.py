@@ -1,4 +1,4 @@
-"""The parts of nbgrader that this package uses, apart from the rest because nbgrader takes a second to import."""
+"""The parts of nbgrader that this package uses, in their own module since nbgrader takes a second to import."""
 
 from nbgrader.api import Assignment as Assignment
 from nbgrader.api import Base as Base

@@ -1,6 +1,6 @@
 """The parts of untyped libraries that this package uses, in one place, so that the rest can be checked strictly.
 
-Those of nbconvert and nbgrader, which take long to import, have modules of their own.
+Those of nbconvert and nbgrader, which are slow to import, have modules of their own.
 """
 
 import json
@@ -20,12 +20,12 @@ from tqdm import tqdm as tqdm
 
 
 def is_grade(cell: NotebookNode) -> bool:
-    """Tell whether a cell earns points, as nbgrader does, which takes more than a second to import."""
+    """Tell whether a cell earns points. nbgrader has the same function, but takes more than a second to import."""
     return _is("grade", cell)
 
 
 def is_solution(cell: NotebookNode) -> bool:
-    """Tell whether a student is to change a cell."""
+    """Tell whether a student is meant to change a cell."""
     return _is("solution", cell)
 
 

@@ -1,4 +1,4 @@
-"""Feedback pages: nbconvert's page with our own look, and formulas as MathML. Their scores: ``feedback_scores.py``."""
+"""Feedback pages: nbconvert's page with our own look, and formulas as MathML. ``feedback_scores.py`` adds scores."""
 
 from jinja2 import pass_context
 from jinja2.runtime import Context

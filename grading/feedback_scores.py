@@ -12,14 +12,14 @@ from grading.marking.comments import expanded, read_comments
 
 
 class Scores(GetGrades):  # type: ignore[misc]
-    """Put the gradebook's scores and comments into the cells, and mark scores that a person has to give or look at.
+    """Put the gradebook's scores and comments into the cells, and flag scores that a person has to give or check.
 
     A mark that a person gave to an earlier submission counts until then. The page also gets the student's name and
     the course's title.
     """
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> Any:
-        """Return the notebook and the resources with the scores, and with what the gradebook knows of the student."""
+        """Return the notebook and the resources with the scores and with what the gradebook knows about the student."""
         places = self.config.CourseDirectory
         course = Course(Path(places.root), Path(places.feedback_directory).parent)
         self._named = read_comments(course)

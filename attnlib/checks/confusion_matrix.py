@@ -12,7 +12,7 @@ from attnlib.checks.catalogue import CATALOGUE
 from attnlib.checks.evaluation import Evaluation, examine
 from attnlib.checks.exercise import Exercise
 
-TIMED_MISTAKES = 4  # about so many mistakes of an exercise are timed
+TIMED_MISTAKES = 4  # about how many mistakes of each exercise are timed
 PASSED, UNNAMED = "(passed)", "(unnamed)"
 
 

@@ -1,6 +1,6 @@
 """``python ask_for_fork.py SOCKET -m MODULE …`` does what ``python -m MODULE …`` does, in a fork of a server.
 
-The fork gets the environment, the folder and the streams of this process, which imports as little as it can.
+The fork gets this process's environment, working directory and standard streams. This process imports very little.
 """
 
 import json

@@ -8,15 +8,15 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, BrowserType, sync_playwright
 
-# The shell comes first: it draws pages as Chromium does, but no window around them, which takes longer than most pages.
+# The headless shell comes first: it draws pages as Chromium does, but no window, which takes longer than most pages.
 CHROMIUM_COMMANDS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
     "--disable-background-networking",
     "--disable-component-update",
-    "--site-per-process",  # as Chromium does by itself: a frame without scripts has a process of its own
-    "--disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup",  # two pages of its own for each window of Chromium
+    "--site-per-process",  # Chromium's default: a frame without scripts has its own process
+    "--disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup",  # Chromium would load these two pages for each window
 ]
 
 

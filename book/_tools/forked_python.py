@@ -1,6 +1,6 @@
-"""A Python that starts at once: it is forked from one that has imported what takes each new process seconds.
+"""A Python that starts at once, forked from one that has already imported the modules that take seconds to import.
 
-``python forked_python.py SOCKET MODULE…`` imports the modules and serves ``ask_for_fork.py``, which stands for Python.
+``python forked_python.py SOCKET MODULE…`` imports the modules and serves ``ask_for_fork.py``, which replaces Python.
 """
 
 import atexit
@@ -26,10 +26,10 @@ MAX_REQUEST_BYTES = 1 << 20
 
 @contextmanager
 def forked_python(*modules: str) -> Iterator[list[str]]:
-    """Start a server, and return the beginning of a command line that ends in ``-m``, a module and its arguments.
+    """Start a server, and yield the beginning of a command line, to which you add ``-m``, a module and its arguments.
 
-    In the end, or when this process is killed, all forks are killed. Only Linux has forks: elsewhere, libraries that
-    were imported before a fork may not work after it, and the command line starts Python itself.
+    When the context ends, or this process is killed, all forks are killed. We fork only on Linux: elsewhere, libraries
+    that were imported before a fork may not work after it, so the command line starts Python itself.
     """
     if sys.platform != "linux":
         yield [sys.executable]
@@ -41,18 +41,18 @@ def forked_python(*modules: str) -> Iterator[list[str]]:
         with subprocess.Popen(command, **pipes, start_new_session=True) as server:  # type: ignore[call-overload]
             try:
                 if server.stdout.readline() != b"ready\n":
-                    raise RuntimeError(f"Python could not import {', '.join(modules)}: its message above says why")
+                    raise RuntimeError(f"Python could not import {', '.join(modules)}: the traceback above says why")
                 yield [sys.executable, "-I", "-S", str(CLIENT), file]
             finally:
                 os.killpg(server.pid, signal.SIGKILL)
 
 
 def serve(file: str, *modules: str) -> None:
-    """Fork for each request, until whoever has started this process closes its standard input."""
-    del sys.path[0]  # the folder of this file, which is nothing to a fork
+    """Fork for each request, until the process that started this one closes its standard input."""
+    del sys.path[0]  # the folder of this file, from which forks must not import
     for module in modules:
         import_module(module)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # each fork says itself how it ended
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # each fork reports its own exit status
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(file)
         server.listen(20)
@@ -69,7 +69,7 @@ def serve(file: str, *modules: str) -> None:
 
 
 def run(connection: socket.socket) -> None:
-    """Run a module as a program, and say how it ended."""
+    """Run a module as a program, and report its exit status."""
     said, streams, _, _ = socket.recv_fds(connection, MAX_REQUEST_BYTES, 3)
     folder, environment, (_, module, *arguments) = json.loads(said)
     for number, stream in enumerate(streams):
@@ -96,7 +96,7 @@ def run(connection: socket.socket) -> None:
 
 
 def end_with(connection: socket.socket) -> None:
-    """End this process as soon as the one is killed that it stands for."""
+    """End this process as soon as the process that asked for it is killed."""
     connection.recv(1)
     os._exit(1)
 

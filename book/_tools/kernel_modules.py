@@ -1,9 +1,9 @@
-"""What the kernels of most pages import: the process that they are forked from imports it once."""
+"""Import once what the kernels of most pages need, in the process that they are forked from."""
 
 import os
 
 os.environ["JPY_PARENT_PID"] = str(os.getpid())  # a kernel ends when this process does
-os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"  # as in any kernel, but before the import
+os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"  # as in any kernel, but set before the imports
 
 import gc
 from importlib import import_module

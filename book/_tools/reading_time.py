@@ -28,7 +28,7 @@ TASK_TITLES = {"Check yourself", "Try it yourself", "Exercises"}
 SOURCE_TITLES = {"Go deeper"}
 # These make up most of a page, so they are removed before it is parsed. Of a formula, its tag remains.
 INLINE_DRAWING = re.compile(r"<(svg|script|style|attention-\w+)\b.*?</\1>", re.DOTALL)
-CODE_LISTING = re.compile(r"(?<=<pre>).*?(?=</pre>)", re.DOTALL)  # most tags of a page are the colours of its code
+CODE_LISTING = re.compile(r"(?<=<pre>).*?(?=</pre>)", re.DOTALL)  # most tags on a page only colour its code
 TAG = re.compile(r"<[^>]*>")
 FORMULA_CONTENT = re.compile(r"(?<=<math\b)([^>]*>).*?(?=</math>)", re.DOTALL)
 # Besides links and buttons, the bars of hidden cells, and the pages below this one, which singlehtml writes into it.

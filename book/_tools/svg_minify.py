@@ -1,8 +1,8 @@
 """Make matplotlib's pictures on a page half as large, and let them wait; they are the larger half of a chapter.
 
-Words are text (attnlib/_page_svg.py). For formulas, matplotlib writes into each picture the outlines of their letters,
-and for everything a group, a name, six decimals, and a style that holds for the whole page. Here a page gets each
-letter's outline once, and the rest is left out.
+Words are text (attnlib/_page_svg.py). For formulas, matplotlib writes the outlines of the letters into each picture. It
+also writes groups and names for everything, numbers with six decimals, and a style that applies to the whole page.
+Here, a page gets each letter's outline once, and the rest is left out.
 
 Each picture is in an element <noscript>, where it is only text for a browser that runs scripts. ``_static/figures.js``
 draws a picture when the reader comes near it. A browser without scripts shows all of them at once.

@@ -25,7 +25,7 @@ def create_tables(url: str) -> None:
 
 
 def _record_version(connection: Connection) -> None:
-    from alembic.migration import MigrationContext  # which takes long to import, and which only a new gradebook needs
+    from alembic.migration import MigrationContext  # slow to import, and only a new gradebook needs it
     from alembic.script import ScriptDirectory
 
     MigrationContext.configure(connection).stamp(ScriptDirectory(ALEMBIC_DIR), "head")

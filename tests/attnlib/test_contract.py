@@ -618,7 +618,7 @@ def test_what_is_public_is_listed():
 
 @every_call
 def test_torch_compile_sees_one_graph_for_every_length_and_warns_of_nothing(rng, call):
-    # With fixed lengths, and lowered, the same code is compiled by the tests of masks, positions, attention and layers.
+    # The tests of masks, positions, attention and layers compile the same code for fixed lengths, and lower it.
     arguments = {name: torch.tensor(x) for name, x in call.draw(rng).items()}
     torch._dynamo.reset()
     compiled = torch.compile(call.function, fullgraph=True, backend="eager", dynamic=True)

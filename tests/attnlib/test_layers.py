@@ -1167,7 +1167,7 @@ def test_only_floating_point_arrays_of_a_numpy_module_are_parameters(rng):
 
 @pytest.mark.filterwarnings("ignore:Initializing zero-element tensors")  # torch's
 @pytest.mark.parametrize(("width", "shape"), [(0, (2, 5)), (E, (0, 5)), (0, (0,))])
-def test_a_linear_layer_of_width_0_or_of_no_positions_gives_what_torch_s_gives(width, shape):
+def test_a_linear_layer_of_width_0_or_without_positions_agrees_with_torch(width, shape):
     ours, theirs = attnlib.numpy.Linear(width, 3), nn.Linear(width, 3)
     theirs.load_state_dict({name: torch.tensor(x) for name, x in ours.state_dict().items()})
     x = np.ones((*shape, width), np.float32)
@@ -1356,7 +1356,7 @@ def test_decoding_stays_on_the_meta_device(name):
 @pytest.mark.parametrize(
     ("name", "dynamic", "lowered"),
     [
-        ("attention with rope and grouped queries", True, "eager"),  # export lowers symbolic shapes, below
+        ("attention with rope and grouped queries", True, "eager"),  # the test of export lowers symbolic shapes
         ("encoder", None, "aot_eager"),
         ("decoder block", True, "eager"),
         ("learned positions", None, "aot_eager"),

@@ -349,7 +349,7 @@ def test_nothing_leaves_the_device(maker):
 @every_maker
 def test_torch_compile_sees_one_graph(maker, rng):
     torch._dynamo.reset()
-    compiled = torch.compile(maker, fullgraph=True, backend="aot_eager")  # for every length: strict export, below
+    compiled = torch.compile(maker, fullgraph=True, backend="aot_eager")  # the test of strict export covers all lengths
     x = torch.tensor(rng.standard_normal((B, T, S)))
     torch.testing.assert_close(compiled(x), maker(x))
 

@@ -32,7 +32,7 @@ def drawn(line, **look):
 
 
 def words(line, **look):
-    """The attributes of the only element of text."""
+    """The attributes of the only text element."""
     (text,) = drawn(line, **look).iter(f"{SVG}text")
     return text.attrib
 
@@ -58,17 +58,17 @@ def test_formulas_are_outlines():
     assert outlines(tree) == 3
 
 
-def test_the_numbers_of_a_logarithmic_axis_are_words():
+def test_the_tick_labels_of_a_logarithmic_axis_are_text():
     figure = Figure(figsize=(3, 3))
     figure.subplots().set(xscale="log", xlim=(1e-12, 1e3), yticks=[])
     tree = ET.fromstring(re.search(r"<svg.*</svg>", show(figure, "an axis")._html(), re.DOTALL).group())
     assert {"10⁻¹¹", "10⁻⁸", "10⁻²", "10¹"} <= {*lines_of(tree)}
-    assert "scale(" not in ET.tostring(tree, encoding="unicode"), "there are no outlines"
+    assert "scale(" not in ET.tostring(tree, encoding="unicode"), "there are outlines"
     places = {text.text: float(text.get("x")) for text in tree.iter(f"{SVG}text")}
     assert places["10¹"] - places["10⁻²"] == pytest.approx(places["10⁻⁸"] - places["10⁻¹¹"], abs=0.02)
 
 
-def test_of_several_lines_those_with_formulas_are_outlines():
+def test_only_the_lines_with_formulas_are_outlines():
     tree = drawn("scores\n$QK$\nof words")
     assert lines_of(tree) == ["scores", "of words"]
     assert outlines(tree) == 2
@@ -128,19 +128,19 @@ def test_a_label_keeps_the_point_that_it_is_aligned_by(look, anchor):
         assert float(found[place]) == pytest.approx(at, abs=0.02)
 
 
-def test_lines_keep_their_side_and_stand_below_each_other():
+def test_right_aligned_lines_stay_aligned_one_below_the_other():
     texts = [text.attrib for text in drawn("one\nof two lines", ha="right").iter(f"{SVG}text")]
     assert [text["text-anchor"] for text in texts] == ["end", "end"]
     assert [float(text["x"]) for text in texts] == pytest.approx([X, X], abs=0.02)
     assert float(texts[1]["y"]) - float(texts[0]["y"]) > 11
 
 
-def test_a_label_is_turned_about_its_place():
+def test_a_label_is_rotated_about_its_anchor():
     found = words("some words", rotation=45, rotation_mode="anchor")
     assert found["transform"] == f"rotate(-45 {found['x']} {found['y']})"
 
 
-def test_what_has_to_be_cut_off_stays_an_outline():
+def test_clipped_text_stays_an_outline():
     figure = Figure(figsize=(2, 1))
     ax = figure.subplots()
     ax.set_axis_off()

@@ -311,7 +311,7 @@ GRAPHS = {what: (None, options) for what, options in COMPILED.items()} | MASKED
     [
         *((what, None, "aot_eager") for what in GRAPHS),
         *((what, True, "eager") for what in ("window", "softcap", "grouped weights", *MASKED)),
-    ],  # export lowers symbolic shapes, below
+    ],  # the test of export, below, lowers symbolic shapes
 )
 def test_torch_compile_sees_one_graph_for_every_length(rng, what, dynamic, lowered):
     masked, options = GRAPHS[what]

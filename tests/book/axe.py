@@ -41,7 +41,7 @@ MARK_SAME_LOOKS = """name => {
     axe.configure({rules: [{id: 'color-contrast', selector: `*:not([${name}])`}]});
     return [...document.querySelectorAll('math')].filter(one => !formulas.has(one));
 }"""
-# Formulas all of whose letters have been seen elsewhere are empty for a while: axe goes through everything on a page.
+# Axe goes through everything on a page, so formulas whose letters have all been seen elsewhere are emptied meanwhile.
 RUN = """([where, formulas]) => {
     const parts = formulas.map(one => [...one.childNodes]);
     formulas.forEach(one => one.replaceChildren());
@@ -49,7 +49,7 @@ RUN = """([where, formulas]) => {
         .then(found => found.violations)
         .finally(() => formulas.forEach((one, n) => one.replaceChildren(...parts[n])));
 }"""
-# Axe goes through the whole page although it is asked about one element, so the text around it is taken away.
+# Axe goes through the whole page even if it is asked about one element, so everything around that is removed.
 ALONE = """where => {
     let one = document.querySelector(where);
     for (; one.closest('article') && !one.matches('article'); one = one.parentElement)
@@ -59,7 +59,7 @@ SETTLED = "new Promise(next => setTimeout(next, 400))"  # the theme looks anew a
 
 
 def violations(page, where: str | None = None) -> list[str]:
-    """What axe finds on a page, or in one element of it, of any impact, with the first places of each."""
+    """Violations of any impact that axe finds on a page or in one of its elements, with the first places of each."""
     if where:
         page.evaluate(ALONE, where)
     formulas = page.evaluate_handle(MARK_SAME_LOOKS, SAME_LOOK)

@@ -39,7 +39,7 @@ def text(page: str) -> str:
 
 @functools.cache
 def parsed(page: str) -> Tag:
-    """The text of a page for tests that only look at it, as many do."""
+    """The parsed text of a page, cached for the many tests that only read it."""
     return parse(text(page))
 
 

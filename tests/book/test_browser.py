@@ -40,12 +40,12 @@ SMALLEST_LETTERS = """[...document.querySelectorAll('.picture')].map(picture => 
     const words = [...svg.querySelectorAll('text')].map(one => Number(one.getAttribute('font-size')));
     return [Math.min(...outlines, ...words) * svg.clientWidth / units, picture.ariaLabel.slice(0, 80)];
 }).filter(([pixels, _]) => pixels < 7)"""
-# The sides of the pictures that are not turned: pixels that stay free.
+# The pixels that stay free on the left and the right of each picture that is not turned.
 EDGES = """[...document.querySelectorAll('.picture:not([data-turns]) svg')].map(one => one.getBoundingClientRect())
     .map(({left, right}) => [left, innerWidth - right])"""
 EDGE = 4
-# The colours of the words in links that are not the theme's. Glossary terms and the links beside headings look
-# different on purpose, and the report of a check takes the colour of its surroundings.
+# The colours of words in links that differ from the theme's colour of links. Glossary terms and the links beside
+# headings look different on purpose, and the report of a check takes the colour of its surroundings.
 ODD_LINKS = """() => {
     const seen = new Set(), other = '.glossary-term, .headerlink, [style*=color]';
     for (const link of document.querySelectorAll('.bd-article a[href]')) {
@@ -62,7 +62,7 @@ ODD_LINKS = """() => {
     usual.remove();
     return [...seen];
 }"""
-# Fields whose letters are so small that a phone enlarges the page when one has the focus.
+# Fields whose letters are so small that a phone zooms in when one of them has the focus.
 SMALL_FIELDS = """[...document.querySelectorAll('.bd-article :is(input, select, textarea)')]
     .filter(one => !['checkbox', 'radio', 'range', 'file'].includes(one.type))
     .filter(one => parseFloat(getComputedStyle(one).fontSize) < 16)
@@ -120,7 +120,7 @@ def look_around(page, wrong, loads) -> Visit:
     papers["dark"] = brightness(page)
     odd_links["dark"] = page.evaluate(ODD_LINKS)
     page.set_viewport_size({"width": 360, "height": 900})
-    unhinted, edges = cut_off(page, f"[{UNHINTED}, {EDGES}]")  # draws pictures, of which axe would look at each line
+    unhinted, edges = cut_off(page, f"[{UNHINTED}, {EDGES}]")  # draws pictures, and axe would check all their lines
     page.set_viewport_size({"width": WIDTH, "height": 844})
     small_letters = page.evaluate(SMALLEST_LETTERS)
     cut, *fields_wrong = cut_off(page, f"[{CUT}, {SMALL_FIELDS}, {NO_MINUS}, {HIDDEN_NUMBERS}]")
@@ -190,14 +190,14 @@ def test_a_link_has_one_colour_wherever_it_is(visit):
     assert visit.odd_links == {"light": [], "dark": []}
 
 
-def test_a_figure_takes_the_width_of_a_phone(visit, request):
+def test_a_figure_fills_the_width_of_a_phone(visit, request):
     page, edges = request.node.callspec.params["visit"], visit.edges
     assert edges or page.removesuffix(".html") not in lessons() or 'class="picture"' not in text(page)
     assert not edges or min(min(one) for one in edges) >= EDGE
     assert not edges or sorted(max(one) for one in edges)[len(edges) // 2] == EDGE
 
 
-def test_a_phone_neither_enlarges_a_page_for_a_field_nor_hides_the_minus(visit):
+def test_a_phone_neither_zooms_into_a_field_nor_hides_the_minus_key(visit):
     assert visit.fields_wrong == [[], [], []]
 
 

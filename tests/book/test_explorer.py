@@ -51,8 +51,8 @@ CONTROLS = {
 NAME_OF = "const nameOf = one => one.ariaLabel ?? (one.labels?.[0] ?? one).textContent;"
 
 
-# The arrow keys that lead from the control that has the focus to the one of a name: none where it is the same, some
-# where both are numbers of one table, and null where only Tab can lead there.
+# The arrow keys that move the focus to the control with a given name: none if it has the focus already, some if both
+# controls are numbers in the same table, and null if only Tab leads there.
 ARROWS_TO = """name => {
   NAME_OF
   if (nameOf(document.activeElement) === name) return [];
@@ -66,7 +66,7 @@ ARROWS_TO = """name => {
 }""".replace("NAME_OF", NAME_OF)
 
 
-# Gives the focus to the first control of a name from the field of the sentence on.
+# Focuses the first control with a given name, starting from the field of the sentence.
 FOCUS = """(sentence, name) => {
   NAME_OF
   const controls = [...sentence.closest("attention-explorer").querySelectorAll("input, select, button")];
@@ -79,7 +79,7 @@ class Explorer:
 
     def __init__(self, page, wrong, reached=None):
         self.page, self.wrong = page, wrong
-        self.reached = set() if reached is None else reached  # the names of controls to which Tab has led on this page
+        self.reached = set() if reached is None else reached  # the names of the controls that Tab has reached
         self.element = page.locator("attention-explorer")
         come_near(page, "attention-explorer")
         self.element.locator("details").evaluate_all("all => all.forEach(one => (one.open = true))")
@@ -89,7 +89,7 @@ class Explorer:
     def tab_to(self, name):
         """Press Tab until the control of that name has the focus; within a table, use the arrow keys.
 
-        Where Tab has led to a control once, it gets the focus at once: most of the time would go by with this.
+        Once Tab has reached a control, the control is focused directly, because pressing Tab takes most of the time.
         """
         if name in self.reached:
             self.sentence.evaluate(FOCUS, name)
@@ -101,7 +101,7 @@ class Explorer:
                 break
             self.page.keyboard.press("Tab")
         else:
-            raise AssertionError(f"no Tab leads to {name}")
+            raise AssertionError(f"Tab does not reach {name}")
         for key in keys:
             self.page.keyboard.press(key)
         self.reached.add(name)
@@ -122,7 +122,7 @@ class Explorer:
         self.page.keyboard.press("Control+a")
         self.page.keyboard.press("Delete")
         keyboard = self.page.keyboard
-        enter = keyboard.type if len(str(value)) < 20 else keyboard.insert_text  # what is long is pasted
+        enter = keyboard.type if len(str(value)) < 20 else keyboard.insert_text  # long text is pasted
         enter(str(value))
 
     def reveal(self):
@@ -169,9 +169,9 @@ def near(shown, right):
 
 @pytest.fixture(scope="module")
 def kept(browser, site):
-    """Pages that stay open from test to test, each with what went wrong on it and the controls that Tab led to.
+    """Pages that stay open from test to test, each with what went wrong on it and the controls that Tab reached.
 
-    There is nothing around the explorer there, since each key would have the browser lay all of it out again.
+    Everything around the explorer is removed, since the browser would lay it all out again at each key press.
     """
     with contextlib.ExitStack() as tabs:
 

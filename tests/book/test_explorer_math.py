@@ -78,7 +78,7 @@ def tables(kind, heads, rng):
 
 @functools.cache
 def every_state(seed):
-    """Each combination of settings with random tables, and the weights and the context that attnlib computes there."""
+    """Each combination of settings, with random tables and with the weights and the context that attnlib computes."""
     return [(state, attended(state["tables"], **settings_of(state))) for state in states(seed)]
 
 
@@ -135,7 +135,7 @@ def test_a_planted_fault_is_noticed(fault, tmp_path):
     text = MODULE.read_text()
     assert text.count(right) == 1
     (tmp_path / "attention.js").write_text(text.replace(right, wrong))
-    some = every_state(0)[::7]  # with each option: no number of options is a multiple of 7
+    some = every_state(0)[::7]  # still covers each option: no setting has a multiple of 7 options
     assert max(differences(some, tmp_path)) > 1e-3
 
 

@@ -1,4 +1,4 @@
-"""The words of figures have the font of the page, and there is room for them in fonts of any usual width."""
+"""The words in figures are in the font of the page, and they fit whether that font is narrow or wide."""
 
 import re
 
@@ -15,7 +15,7 @@ IN_FONT = ":root {{ --pst-font-family-base: '{}' !important }}"
 ALL_VISIBLE = "* { content-visibility: visible !important }"
 FONTS = """selector => [...new Set(
     [...document.querySelectorAll(selector)].map(one => getComputedStyle(one).fontFamily))]"""
-# For each picture, the labels that leave it, and the pairs of labels that overlap, by more than a pixel.
+# For each picture, the labels that extend beyond it and the pairs of labels that overlap, by more than a pixel each.
 PLACES = """[...document.querySelectorAll('.picture > svg')].map((picture, number) => {
     const frame = picture.getBoundingClientRect();
     const labels = [...picture.querySelectorAll('text, g[transform*="scale("]')].map((one, i) => {
@@ -44,7 +44,7 @@ def open_all(opened, name, font=USUAL):
 
 
 def faults(page):
-    """The labels that leave their pictures, and the pairs that overlap."""
+    """The labels that extend beyond their pictures, and the pairs that overlap."""
     found = page.evaluate(PLACES)
     return [[one for picture in found for one in picture[kind]] for kind in ("outside", "pairs")]
 
@@ -69,12 +69,12 @@ def test_code_in_figures_has_the_font_of_code(opened):
     assert page.evaluate(FONTS, ".picture text[font-family]") == [of_code]
 
 
-def test_formulas_are_as_large_beside_words_as_on_the_page():
+def test_formulas_are_enlarged_as_much_as_on_the_page():
     css = (ROOT / "book" / "_static" / "formulas.css").read_text(encoding="utf-8")
     assert re.search(r"\nmath \{[^}]*font-size: ([\d.]+)em", css)[1] == str(FORMULA_SIZE)
 
 
-def test_planted_labels_that_leave_their_picture_or_overlap_are_found(opened):
+def test_planted_labels_that_extend_beyond_their_picture_or_overlap_are_found(opened):
     page = open_all(opened, "book/masks")
     assert faults(page)[0] == []
     before = faults(page)[1]
@@ -86,7 +86,7 @@ def test_planted_labels_that_leave_their_picture_or_overlap_are_found(opened):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", DRAWN_PAGES)
-def test_labels_have_room_in_fonts_of_any_usual_width(opened, name):
+def test_labels_fit_in_narrow_and_in_wide_fonts(opened, name):
     page = open_all(opened, name)
     outside, pairs = faults(page)
     assert outside == []

@@ -1,4 +1,4 @@
-"""A program in a fork behaves like one in a Python of its own."""
+"""A program that runs in a fork behaves as it does in a Python process of its own."""
 
 import signal
 import subprocess
@@ -9,7 +9,7 @@ import psutil
 import pytest
 from _tools.forked_python import forked_python
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="only Linux has forks")]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="we fork only on Linux")]
 
 PROGRAM = """\
 import json, os, sys
@@ -62,13 +62,13 @@ def ends(pid):
 
 
 def waiting(command, folder):
-    """Start a program that waits, and return it with the number of its process."""
+    """Start a program that waits, and return it with its process ID."""
     streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     program = subprocess.Popen([*command, "wait"], cwd=folder, **streams)
     return program, int(program.stdout.readline())
 
 
-def test_it_has_its_own_surroundings_and_the_modules_of_the_server(command, tmp_path):
+def test_a_program_has_its_own_environment_and_the_modules_of_the_server(command, tmp_path):
     done = run(command, tmp_path, "one", "two")
     assert done.returncode == 3
     assert '"modules": true, "arguments": ["one", "two"], "name": "__main__", "input": "in"' in done.stdout
@@ -76,13 +76,13 @@ def test_it_has_its_own_surroundings_and_the_modules_of_the_server(command, tmp_
     assert done.stderr == "a warning\n"
 
 
-def test_an_error_is_shown_and_told(command, tmp_path):
+def test_an_error_is_printed_and_sets_the_exit_status(command, tmp_path):
     done = run(command, tmp_path, "raise")
     assert done.returncode == 1
     assert done.stderr.endswith("ValueError: as it should\n")
 
 
-def test_whoever_kills_the_command_kills_the_program_and_no_other(command, tmp_path):
+def test_killing_the_command_kills_its_program_and_no_other(command, tmp_path):
     (first, one), (second, other) = waiting(command, tmp_path), waiting(command, tmp_path)
     with first, second:
         first.kill()
@@ -99,7 +99,7 @@ def test_an_interrupt_ends_nothing(command, tmp_path):
     assert (b'"arguments": ["wait"]' in said, program.returncode) == (True, 3)
 
 
-def test_nothing_is_left_when_the_server_s_user_is_killed(tmp_path):
+def test_no_process_is_left_when_the_process_that_started_the_server_is_killed(tmp_path):
     (tmp_path / "program.py").write_text(PROGRAM)
     streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with subprocess.Popen([sys.executable, "-c", USER], **streams, text=True) as user:
@@ -113,7 +113,7 @@ def test_nothing_is_left_when_the_server_s_user_is_killed(tmp_path):
             assert program.wait() == 1
 
 
-def test_a_module_that_cannot_be_imported_is_told(capfd):
+def test_a_module_that_cannot_be_imported_is_reported(capfd):
     said = pytest.raises(RuntimeError, match="could not import fractions, nothing_of_this_name")
     with said, forked_python("fractions", "nothing_of_this_name"):
         pass

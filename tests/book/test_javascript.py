@@ -71,7 +71,7 @@ def book(tmp_path):
 
 @pytest.mark.parametrize("check", CHECKS)
 def test_planted_faults_are_found_and_nothing_else(check, book):
-    """One run finds all faults of a kind, in different files. That nothing is wrong with the book, `make lint` says."""
+    """One run finds all faults of a kind, each in its own file. `make lint` checks that the book itself has none."""
     faults = [fault for kind, *fault in FAULTS.values() if kind == check]
     for name, right, wrong in faults:
         text = (book / name).read_text(encoding="utf-8")

@@ -87,7 +87,7 @@ def test_every_link_within_the_book_leads_somewhere(page):
 
 @functools.cache
 def ids(file):
-    """All ids of a page; hundreds of links lead to some pages."""
+    """All ids on a page, cached because hundreds of links lead to some pages."""
     return {html_unescape(one) for one in re.findall(r'\sid="([^"]+)"', file.read_text(encoding="utf-8"))}
 
 
@@ -138,7 +138,7 @@ def test_a_link_that_leads_nowhere_would_be_found(monkeypatch, tmp_path):
 
 @pytest.fixture(scope="module")
 def published():
-    """All pages and notebooks of the site, one after the other."""
+    """The text of all pages and notebooks on the site, joined."""
     return "".join(path.read_text(errors="ignore") for path in HTML.rglob("*") if path.suffix in {".html", ".ipynb"})
 
 

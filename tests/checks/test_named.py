@@ -11,7 +11,7 @@ from attnlib.checks.catalogue import CATALOGUE
 from attnlib.checks.confusion_matrix import confusion_matrix
 from attnlib.checks.evaluation import Evaluation
 
-REPORTED = 3  # with each seed, a report is written of every third mistake, and with the next one of those after them
+REPORTED = 3  # each seed reports every third mistake, starting one mistake after the seed before
 
 
 @pytest.mark.slow

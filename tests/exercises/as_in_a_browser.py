@@ -2,7 +2,7 @@
 
 ``python as_in_a_browser.py PLATFORM NOTEBOOK…`` prints a line of JSON for each notebook: a list of {id, said, earned,
 error}, one for each cell. Each notebook runs in a process of its own, which is forked after the slow imports, and after
-attnlib has found itself in a browser. The platform of a browser is emscripten.
+attnlib has detected a browser. The platform of a browser is emscripten.
 """
 
 import contextlib
@@ -50,7 +50,7 @@ def in_a_browser(platform: str) -> InteractiveShell:
     sys.path.insert(0, str(Path(__file__).parents[2]))
     sys.modules["js"] = SimpleNamespace(location=SimpleNamespace(href=WORKER))
     sys.platform = platform
-    shell = InteractiveShell.instance(config=Config({"HistoryManager": {"enabled": False}}))  # it would start a thread
+    shell = InteractiveShell.instance(config=Config({"HistoryManager": {"enabled": False}}))  # history uses a thread
     import_module("attnlib.checks")
     return shell
 

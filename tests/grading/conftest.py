@@ -24,7 +24,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> TinyCourse:
 
 @pytest.fixture(scope="session")
 def host() -> Iterator[Host]:
-    """A box for all tests that need no other, whatever their limits: to start one takes seconds."""
+    """A box for all tests that need none of their own, whatever their limits, since starting one takes seconds."""
     with Host(Limits()) as box:
         yield box
 

@@ -104,7 +104,7 @@ def ran(tmp_path_factory) -> Ran:
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory, boxes) -> dict[str, Row]:
-    """The honest ones, graded without the others."""
+    """The honest students, graded without the others."""
     place = tmp_path_factory.mktemp("alone")
     course = Course.at(repository(place / "repository", "mark"), place / "class")
     for case in HONEST:

@@ -35,7 +35,7 @@ for name in ("session", "failing_input", "shrinking", "evaluation", "catalogue")
     sys.platform != "linux" or shutil.which("bwrap") is None or bubblewrap.why_not() is not None,
     reason="no sandbox can be had here",
 )
-def test_in_the_sandbox_a_failing_case_is_none_and_the_feedback_offers_none(monkeypatch, host):
+def test_there_is_no_failing_case_in_the_sandbox_and_the_feedback_offers_none(monkeypatch, host):
     monkeypatch.setattr(session, "_outcomes", {})
     cell, judge = GradedCell("it", "softmax", 4.0, CATALOGUE["softmax"]), Judge(17)
     steps = (Step("", WRONG), Step("", probe=judge.probe(cell)), Step("", ASKING), Step("", HUNTING))

@@ -32,7 +32,7 @@ ASSIGNMENTS = Course.at(ROOT).assignments()
 CPU_SECONDS = 120  # seconds of processor time that a notebook may take, or its verdict is not "graded"
 STUDENTS = ("blank", "solver")
 VALIDATED = re.compile(r"VALIDATION FAILED ON (\d+) CELL|(Success)! Your notebook passes all the tests")
-# What notebooks take long to import; without pyplot, which looks for the notebook that it is imported in.
+# What notebooks are slow to import, except for pyplot, which looks for the notebook that imports it.
 IMPORTED = ("torch", "matplotlib.figure", "matplotlib.backends.backend_agg", "attnlib.checks", "ipykernel.kernelapp")
 UNDONE = {"not written yet", "not answered yet"}
 
@@ -52,7 +52,7 @@ class Graded:
 
 @pytest.fixture(scope="module")
 def handed_in(tmp_path_factory) -> dict[str, Course]:
-    """A class for each assignment, of which nothing is graded yet."""
+    """A class for each assignment, in which nothing has been graded yet."""
     return {assignment: submissions(assignment, tmp_path_factory.mktemp(assignment)) for assignment in ASSIGNMENTS}
 
 
@@ -82,7 +82,7 @@ def graded(request, handed_in, boxes) -> Graded:
 
 @pytest.fixture(scope="module")
 def validated(handed_in, tmp_path_factory) -> dict[str, list[str]]:
-    """What ``nbgrader validate`` says of both notebooks of each assignment: how many cells fail, or that none does."""
+    """What ``nbgrader validate`` says about both notebooks of each assignment: how many cells fail, or that none do."""
     folder = tmp_path_factory.mktemp("validated")
     files = []
     for assignment, course in handed_in.items():

@@ -44,13 +44,13 @@ def find(name):
 
 @pytest.fixture(scope="module")
 def in_the_box() -> Iterator[Callable[[str, object], list[str]]]:
-    """A function that runs a program that sees the box's attnlib, and nothing else of the repository."""
+    """A function that runs a program with the box's attnlib, and nothing else from the repository, on its path."""
     with payload.packed_payload() as folder:
         yield partial(lines_of, folder)
 
 
 def lines_of(folder: Path, program: str, told: object) -> list[str]:
-    """Return the lines that a program prints, with a folder on its path."""
+    """Run a program with a folder on its path, and return the lines that it prints."""
     done = subprocess.run(
         [sys.executable, "-c", BEGIN + program],
         input=json.dumps(told),

@@ -48,7 +48,7 @@ esac
 
 @pytest.fixture(scope="module")
 def forked() -> Iterator[list[str]]:
-    """A Python that has imported what `python -m grading` imports, but nothing of the repository."""
+    """A Python process that has imported what `python -m grading` imports, but nothing from the repository."""
     with forked_python(*IMPORTED) as python:
         yield python
 
@@ -72,7 +72,7 @@ def built(tmp_path_factory, forked) -> Path:
     set_up(root)
     solve(root, "1")
     make(root, "all")
-    for name in ("grading", "attnlib"):  # compiled for good: some tests touch the sources, and change none
+    for name in ("grading", "attnlib"):  # not compiled again: some tests touch the sources, but none changes them
         compile_dir(root / name, quiet=1, force=True, invalidation_mode=PycInvalidationMode.UNCHECKED_HASH)
     return root
 
@@ -251,7 +251,7 @@ def test_each_step_of_the_set_up_installs_its_group_after_the_steps_before_it(co
 
 
 @pytest.mark.parametrize(("target", "group"), [("all", "book"), ("test", "test")])
-def test_what_is_sure_to_follow_is_installed_at_once(copy, target, group):
+def test_the_first_run_of_pip_installs_what_later_steps_need(copy, target, group):
     (copy / "install.py").write_text("import sys\nprint('installing', *sys.argv[1:])\n")
     for done in (copy / ".venv").glob(".[a-z]*"):
         done.unlink()
