@@ -249,5 +249,5 @@ chromium: | bubblewrap
 		$(APT_INSTALL) chromium-headless-shell >/dev/null 2>&1 && exit 0; fi; \
 	for b in chromium chromium-browser google-chrome; do command -v $$b >/dev/null && exit 0; done; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq; then \
-		for b in chromium-headless-shell chromium; do $(APT_INSTALL) $$b >/dev/null && exit 0; done; fi; \
-	echo "No Chromium: the browser tests will be skipped. Install it (Debian: sudo apt-get install chromium) or set CHROMIUM=/path/to/it"
+		for b in chromium-headless-shell chromium; do $(APT_INSTALL) $$b >/dev/null 2>&1 && exit 0; done; fi; \
+	echo "No Chromium: the browser tests will be skipped. Install it (Debian: sudo apt-get install chromium-headless-shell) or set CHROMIUM=/path/to/it"

@@ -51,7 +51,9 @@ class PageRenderer(RendererSVG):
 
     def __init__(self, *args: object, **options: object) -> None:
         super().__init__(*args, **options)
-        self.lines: list[Line] = []  # those of the text that is being drawn, if it has several
+        # Those of the text that is being drawn, if it has several: all of them, and those of words.
+        self.lines: list[Line] = []
+        self.words: list[Line] = []
 
     def draw_text(
         self,
@@ -64,25 +66,27 @@ class PageRenderer(RendererSVG):
         ismath: bool | str = False,
         mtext: Text | None = None,
     ) -> None:
-        """Write a line of words as a ``<text>`` element; formulas and clipped text stay outlines."""
-        s, ismath = simplified(s, ismath)
-        if ismath or gc.get_clip_rectangle() is not None:
-            super().draw_text(gc, x, y, s, sized(prop, s, ismath), angle, ismath, mtext)
-            return
+        """Write a line of words as a ``<text>`` element; formulas, clipped text and links stay outlines."""
         width = self.get_text_width_height_descent(s, prop, ismath)[0]
+        s, ismath = simplified(s, ismath)
         line = Line(OUTER_OR_REPEATED_SPACE.sub("\xa0", s), x, y, angle, width, font(prop) | colour(gc))
-        if mtext:
-            self.write(line, anchor_of(mtext, angle))
-        else:  # matplotlib passes ``mtext`` only if the text has a single line
+        if mtext is None:  # matplotlib passes it only if the text has a single line
             self.lines.append(line)
+        if ismath or is_clipped(gc) or gc.get_url() is not None:
+            super().draw_text(gc, x, y, s, sized(prop, s, ismath), angle, ismath, mtext)
+        elif mtext:
+            self.write(line, anchor_of(mtext, angle))
+        else:
+            self.words.append(line)
 
     def close_group(self, s: str) -> None:
         """Write the lines of a text once all of them are there."""
         if s == "text":
             anchor = common_anchor(self.lines)
-            for line in self.lines:
+            for line in self.words:
                 self.write(line, anchor)
             self.lines.clear()
+            self.words.clear()
         super().close_group(s)
 
     def write(self, line: Line, anchor: float) -> None:
@@ -102,6 +106,11 @@ class PageRenderer(RendererSVG):
         """Return the width, the height and the descent of a line."""
         s, ismath = simplified(s, ismath)
         return super().get_text_width_height_descent(s, sized(prop, s, ismath), ismath)
+
+
+def is_clipped(gc: GraphicsContextBase) -> bool:
+    """Tell whether only a part of what is drawn may be seen."""
+    return gc.get_clip_rectangle() is not None or gc.get_clip_path()[0] is not None
 
 
 def simplified(line: str, ismath: bool | str) -> tuple[str, bool | str]:
@@ -179,4 +188,8 @@ class FigureCanvas(FigureCanvasSVG):
             *(self.figure, width, height, resolution, vectors), bbox_inches_restore=bbox_inches_restore
         )
         self.figure.draw(renderer)  # type: ignore[arg-type]
+        if vectors.words:
+            raise RuntimeError(
+                f"matplotlib {mpl.__version__} did not say where a text ends: {vectors.words[0].words!r}"
+            )
         renderer.finalize()

@@ -429,7 +429,9 @@ class Picture:
         svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
         svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
         svg = re.sub(r'(<svg[^>]*?) width="([\d.]+)pt"', r'\1 width="100%" style="max-width:\2pt"', svg, count=1)
-        svg = svg.replace(INK, "currentColor").replace("<svg", '<svg aria-hidden="true" focusable="false"', 1)
+        svg = svg.replace(INK, "currentColor").replace(
+            "<svg", '<svg aria-hidden="true" focusable="false" direction="ltr"', 1
+        )
         prefix = "p" + hashlib.sha256(svg.encode()).hexdigest()[:8]  # ids must be unique among all pictures of a page
         svg = SVG_TAG.sub(lambda tag: re.sub(r'(id="|href="#|url\(#)', rf"\1{prefix}-", tag[0]), svg)
         return f'<div class="picture" role="img" aria-label="{html.escape(self.alt)}">{svg}</div>'

@@ -12,6 +12,7 @@ import os
 import re
 import sys
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -84,14 +85,16 @@ def execute_all(app: Sphinx, env: BuildEnvironment, pages: list[str]) -> None:
     waiting.sort(key=lambda entry: entry[:2], reverse=True)
     if not waiting:
         return
-    with forked_python("_tools.kernel_modules") as ForkedKernel.python, ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ExitStack() as stack:
+        ForkedKernel.python = stack.enter_context(forked_python("_tools.kernel_modules"))
+        stack.callback(setattr, ForkedKernel, "python", [sys.executable])
+        pool = stack.enter_context(ThreadPoolExecutor(os.cpu_count()))
         futures = {
             pool.submit(run, notebook, cwd=cwd, **options): result_key(notebook) for *_, cwd, notebook in waiting
         }
         what = "executing pages, the longest first"
         for future in tqdm(as_completed(futures), what, len(futures), unit="page"):
             EXECUTED[futures[future]] = future.result()
-    ForkedKernel.python = [sys.executable]
 
 
 def is_known(cache: JupyterCacheAbstract, notebook: NotebookNode) -> bool:

@@ -28,18 +28,17 @@ class MadeUpClass:
 
     def __init__(self) -> None:
         os.environ.pop("ATTENTION_DB", None)  # keeps the made-up class out of the gradebook of a real one
-        self._place = TemporaryDirectory(prefix="class-")
-        self.folder = Path(self._place.name)
+        self._open = ExitStack()
+        self.folder = Path(self._open.enter_context(TemporaryDirectory(prefix="class-")))
         self.course = Course(ROOT, self.folder / "class")
         self.sandboxed = True
-        self._open = ExitStack()
         self._python = self._open.enter_context(forked_python(*IMPORTED))
 
     def show(self, commands: str, *, more: str = "", lines: int = 0, exit_code: int = 0) -> Markdown:
         """Run commands, and return them with what they print.
 
         Args:
-            commands: commands, a line each, which begin with ``.venv/bin/``.
+            commands: commands, a line each, which begin with ``.venv/bin/python -m``.
             more: options that are not shown: the page says which, and why.
             lines: how many lines of what they print are shown; 0 means all.
             exit_code: the exit code of the last command.
@@ -59,7 +58,8 @@ class MadeUpClass:
     def _run(self, words: list[str]) -> "subprocess.CompletedProcess[str]":
         # The pages are shown within this book, where their links would not work: they are made without its address.
         env = os.environ | {"ATTENTION_CLASS": str(self.course.folder), "ATTENTION_BOOK": "", "PYTHONPATH": str(ROOT)}
-        command = [*self._python, *words[1:]] if words[0] == PYTHON else words
+        assert words[0] == PYTHON, f"{words[0]}: only {PYTHON} is there"
+        command = [*self._python, *words[1:]]
         done = subprocess.run(command, cwd=self.folder, env=env, capture_output=True, text=True, check=False)
         if "run" in words and "no sandbox" in done.stderr and self.sandboxed:
             self.sandboxed = False
@@ -80,8 +80,8 @@ class MadeUpClass:
         )
 
     def close(self) -> None:
-        """Remove the folder."""
-        self._place.cleanup()
+        """Remove the folder, and end the process that the commands are forked from."""
+        self._open.close()
 
 
 def sandbox_remark(one: MadeUpClass) -> Markdown:

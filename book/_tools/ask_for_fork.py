@@ -1,5 +1,6 @@
 """``python ask_for_fork.py SOCKET -m MODULE …`` does what ``python -m MODULE …`` does, in a fork of a server.
 
+Given other options than ``-m``, this process becomes the Python that it replaces.
 The fork gets this process's environment, working directory and standard streams. This process imports very little.
 """
 
@@ -11,9 +12,12 @@ import sys
 
 signal.signal(signal.SIGINT, signal.SIG_IGN)  # Jupyter interrupts a kernel before it asks the kernel itself to end
 _, file, *arguments = sys.argv
+if arguments[0] != "-m":
+    os.execv(sys.executable, [sys.executable, *arguments])
 with socket.socket(socket.AF_UNIX) as server:
     server.connect(file)
-    asked = [os.getcwd(), dict(os.environ), arguments]  # noqa: PTH109
-    socket.send_fds(server, [json.dumps(asked).encode()], [0, 1, 2])
+    asked = json.dumps([os.getcwd(), dict(os.environ), arguments[1:]]).encode()  # noqa: PTH109
+    socket.send_fds(server, [len(asked).to_bytes(8, "big")], [0, 1, 2])
+    server.sendall(asked)
     code = server.recv(1) or b"\1"
 sys.exit(code[0])

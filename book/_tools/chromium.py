@@ -16,7 +16,6 @@ FLAGS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--site-per-process",  # Chromium's default: a frame without scripts has its own process
-    "--disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup",  # Chromium would load these two pages for each window
 ]
 
 

@@ -21,7 +21,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 CLIENT = Path(__file__).with_name("ask_for_fork.py")
-MAX_REQUEST_BYTES = 1 << 20
 
 
 @contextmanager
@@ -30,18 +29,22 @@ def forked_python(*modules: str) -> Iterator[list[str]]:
 
     When the context ends, or this process is killed, all forks are killed. We fork only on Linux: elsewhere, libraries
     that were imported before a fork may not work after it, so the command line starts Python itself.
+
+    A program that dies of a signal has the exit status 1.
     """
     if sys.platform != "linux":
         yield [sys.executable]
         return
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory(dir="/tmp") as folder:  # the path of a socket may have 107 characters
         file = str(Path(folder, "socket"))
         command = [sys.executable, __file__, file, *modules]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
         with subprocess.Popen(command, **pipes, start_new_session=True) as server:  # type: ignore[call-overload]
             try:
                 if server.stdout.readline() != b"ready\n":
-                    raise RuntimeError(f"Python could not import {', '.join(modules)}: the traceback above says why")
+                    raise RuntimeError(
+                        f"Python could not start with the modules {', '.join(modules)}: the traceback above says why"
+                    )
                 yield [sys.executable, "-I", "-S", str(CLIENT), file]
             finally:
                 os.killpg(server.pid, signal.SIGKILL)
@@ -49,7 +52,8 @@ def forked_python(*modules: str) -> Iterator[list[str]]:
 
 def serve(file: str, *modules: str) -> None:
     """Fork for each request, until the process that started this one closes its standard input."""
-    del sys.path[0]  # the folder of this file, from which forks must not import
+    if str(CLIENT.parent) in sys.path:  # forks must not import from there
+        sys.path.remove(str(CLIENT.parent))
     for module in modules:
         import_module(module)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # each fork reports its own exit status
@@ -70,8 +74,9 @@ def serve(file: str, *modules: str) -> None:
 
 def run(connection: socket.socket) -> None:
     """Run a module as a program, and report its exit status."""
-    said, streams, _, _ = socket.recv_fds(connection, MAX_REQUEST_BYTES, 3)
-    folder, environment, (_, module, *arguments) = json.loads(said)
+    length, streams, _, _ = socket.recv_fds(connection, 8, 3)
+    with connection.makefile("rb") as request:
+        folder, environment, (module, *arguments) = json.loads(request.read(int.from_bytes(length, "big")))
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
@@ -80,6 +85,8 @@ def run(connection: socket.socket) -> None:
     os.environ.update(environment)
     sys.path[:0] = [folder, *filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))]
     sys.argv = [module, *arguments]
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed()  # or all forks would draw the same numbers
     threading.Thread(target=end_with, args=[connection], daemon=True).start()
     code = 0
     try:
@@ -89,6 +96,9 @@ def run(connection: socket.socket) -> None:
     except BaseException:
         traceback.print_exc()
         code = 1
+    for thread in threading.enumerate():
+        if thread is not threading.main_thread() and not thread.daemon:
+            thread.join()
     atexit._run_exitfuncs()
     sys.stdout.flush()
     connection.sendall(bytes([code]))

@@ -616,12 +616,21 @@ def test_what_is_public_is_listed():
     assert all(hasattr(attnlib, name) for name in attnlib.__all__)
 
 
-@every_call
-def test_torch_compile_sees_one_graph_for_every_length_and_warns_of_nothing(rng, call):
-    # The tests of masks, positions, attention and layers compile the same code for fixed lengths, and lower it.
+# The tests of masks, positions, attention and layers lower all other functions, for fixed lengths.
+LOWERED_HERE = re.compile("softmax|attention|self_attention|multi_head|attention_rollout|bahdanau|luong|sampling")
+
+
+@pytest.mark.parametrize(
+    ("call", "dynamic", "lowered"),
+    [
+        *(pytest.param(call, True, "eager", id=what) for what, call in CALLS.items()),
+        *(pytest.param(c, None, "aot_eager", id=f"{w}, lowered") for w, c in CALLS.items() if LOWERED_HERE.match(w)),
+    ],
+)
+def test_torch_compile_sees_one_graph_and_warns_of_nothing(rng, call, dynamic, lowered):
     arguments = {name: torch.tensor(x) for name, x in call.draw(rng).items()}
     torch._dynamo.reset()
-    compiled = torch.compile(call.function, fullgraph=True, backend="eager", dynamic=True)
+    compiled = torch.compile(call.function, fullgraph=True, backend=lowered, dynamic=dynamic)
     ours = compiled(**arguments, **call.options)
     for mine, theirs in zip(ours if isinstance(ours, tuple) else (ours,), call(**arguments), strict=True):
         torch.testing.assert_close(mine, theirs)

@@ -135,6 +135,13 @@ def test_right_aligned_lines_stay_aligned_one_below_the_other():
     assert float(texts[1]["y"]) - float(texts[0]["y"]) > 11
 
 
+@pytest.mark.parametrize(("ha", "anchor"), [("left", None), ("center", "middle"), ("right", "end")])
+def test_words_beside_a_line_with_a_formula_keep_their_side(ha, anchor):
+    found = words("scores of words\n$QK$", ha=ha)
+    assert found.get("text-anchor") == anchor
+    assert float(found["x"]) == pytest.approx(X, abs=0.02)
+
+
 def test_a_label_is_rotated_about_its_anchor():
     found = words("some words", rotation=45, rotation_mode="anchor")
     assert found["transform"] == f"rotate(-45 {found['x']} {found['y']})"
@@ -148,6 +155,18 @@ def test_clipped_text_stays_an_outline():
     html = show(figure, "a picture")._repr_mimebundle_()["text/html"]
     assert "<text" not in html
     assert html.count("<use") == 2
+
+
+def test_so_does_text_that_is_clipped_by_a_circle_and_a_link():
+    figure = Figure(figsize=(2, 1))
+    ax = figure.add_subplot(projection="polar")
+    ax.set_axis_off()
+    ax.text(0, 5, "ab", clip_on=True)
+    figure.text(0.5, 0.5, "cd", url="https://example.org")
+    html = show(figure, "a picture")._repr_mimebundle_()["text/html"]
+    assert "<text" not in html
+    assert html.count("<use") == 4
+    assert html.count("<a ") == 1
 
 
 @pytest.mark.parametrize(("line", "size"), [("$x$", 11.5), ("$x$ $y$", 11.5), ("words $x$", 10), ("$x$: 1", 10)])

@@ -1,5 +1,7 @@
 """A page depends on what it imports: nothing that it may run is overlooked, and what it cannot run is left out."""
 
+import ast
+import importlib.util
 import json
 import re
 import subprocess
@@ -21,6 +23,20 @@ EXECUTED = sorted(
 GRADING = {f"teaching/{name}" for name in ("start-in-an-hour", "the-term", "exams", "how-grading-works", "reference")}
 IMPORTS = re.compile(r"^(?:import|from) (?!matplotlib|IPython|torch).*?(?:\(.*?\))?$", re.MULTILINE | re.DOTALL)
 LOADED = "import json, sys; print(json.dumps([getattr(m, '__file__', None) for m in sys.modules.values()]))"
+
+
+CELL = re.compile(r"^```\{code-cell\}[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+OUR_IMPORT = re.compile(r"^from ((?:grading|attnlib|_figures|_tools)\S*) import (\([^)]*\)|.*)$", re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", EXECUTED)
+def test_what_a_page_imports_from_our_packages_is_there(name):
+    """A type checker does not read pages, and executing them takes minutes."""
+    code = "\n".join(CELL.findall(source(f"book/{name}")))
+    for module, names in OUR_IMPORT.findall(code):
+        for imported in ast.parse(f"from {module} import {names}").body[0].names:
+            there = hasattr(importlib.import_module(module), imported.name)
+            assert there or importlib.util.find_spec(f"{module}.{imported.name}"), f"{module} has no {imported.name}"
 
 
 def page(code: str) -> str:

@@ -19,6 +19,9 @@ if sys.argv[1] == "wait":
 told = {"modules": "fractions" in sys.modules, "arguments": sys.argv[1:], "name": __name__, "input": sys.stdin.read()}
 print(json.dumps(told | {"folder": os.getcwd(), "here": os.environ["HERE"]}))
 print("a warning", file=sys.stderr)
+if sys.argv[1] == "thread":
+    import threading, time
+    threading.Thread(target=lambda: (time.sleep(0.5), print("the thread is done"))).start()
 if sys.argv[1] == "raise":
     raise ValueError("as it should")
 sys.exit(3)
@@ -92,6 +95,36 @@ def test_killing_the_command_kills_its_program_and_no_other(command, tmp_path):
         assert ends(other)
 
 
+def test_a_large_environment_arrives(command, tmp_path, monkeypatch):
+    monkeypatch.setenv("LARGE", "x" * 100_000)
+    assert run(command, tmp_path, "one").returncode == 3
+
+
+def test_threads_are_waited_for(command, tmp_path):
+    assert "the thread is done" in run(command, tmp_path, "thread").stdout
+
+
+def test_forks_draw_different_random_numbers(tmp_path):
+    (tmp_path / "drawn.py").write_text("import numpy as np\nprint(np.random.random(3))\n")
+    with forked_python("numpy") as python:
+        assert run([*python, "-m", "drawn"], tmp_path).stdout != run([*python, "-m", "drawn"], tmp_path).stdout
+
+
+def test_other_options_are_left_to_python(command, tmp_path):
+    *python, _, _ = command
+    done = run(
+        [*python, "-X", "dev", "-c", "import sys; print('fractions' in sys.modules, sys.flags.dev_mode)"], tmp_path
+    )
+    assert done.stdout == "False True\n"
+
+
+def test_it_starts_where_folders_of_scripts_are_not_on_the_path(monkeypatch, tmp_path):
+    monkeypatch.setenv("PYTHONSAFEPATH", "1")
+    (tmp_path / "program.py").write_text(PROGRAM)
+    with forked_python("_tools.replace_folder") as python:
+        assert run([*python, "-m", "program"], tmp_path, "one").returncode == 3
+
+
 def test_an_interrupt_ends_nothing(command, tmp_path):
     program, _ = waiting(command, tmp_path)
     program.send_signal(signal.SIGINT)
@@ -114,7 +147,7 @@ def test_no_process_is_left_when_the_process_that_started_the_server_is_killed(t
 
 
 def test_a_module_that_cannot_be_imported_is_reported(capfd):
-    said = pytest.raises(RuntimeError, match="could not import fractions, nothing_of_this_name")
+    said = pytest.raises(RuntimeError, match="could not start with the modules fractions, nothing_of_this_name")
     with said, forked_python("fractions", "nothing_of_this_name"):
         pass
     assert "No module named 'nothing_of_this_name'" in capfd.readouterr().err

@@ -73,6 +73,7 @@ def book(tmp_path):
 def test_planted_faults_are_found_and_nothing_else(check, book):
     """One run finds all faults of a kind, each in its own file. `make lint` checks that the book itself has none."""
     faults = [fault for kind, *fault in FAULTS.values() if kind == check]
+    assert len({name for name, *_ in faults}) == len(faults), "two faults in one file would be taken for one"
     for name, right, wrong in faults:
         text = (book / name).read_text(encoding="utf-8")
         assert text.count(right) == 1

@@ -3,9 +3,12 @@
 import copy
 import dataclasses
 
+import nbgrader.utils
 import pytest
+from nbformat.v4 import new_code_cell
 from tiny import REPOSITORY
 
+from grading import _untyped
 from grading._untyped import is_grade, is_solution
 from grading.class_report.common_mistakes import common_mistakes
 from grading.class_report.item_analysis import analyse_items
@@ -79,3 +82,12 @@ def test_a_run_writes_down_what_was_not_attempted(tiny, boxes):
     assert found.outcome.untouched == ("check-one",)
     assert Outcome.from_json(found.outcome.to_json()) == found.outcome
     assert dataclasses.replace(found.outcome, untouched=()) != found.outcome
+
+
+@pytest.mark.parametrize("kind", ["grade", "solution", "task"])
+@pytest.mark.parametrize("value", [True, False, 1, None])
+def test_the_kind_of_a_cell_is_what_it_is_for_nbgrader(kind, value):
+    for metadata in ({}, {"nbgrader": {}}, {"nbgrader": {kind: value}}):
+        cell = new_code_cell(metadata=metadata)
+        ours, theirs = (getattr(module, f"is_{kind}")(cell) for module in (_untyped, nbgrader.utils))
+        assert (ours, type(ours)) == (bool(theirs), bool)
