@@ -38,7 +38,7 @@ class MadeUpClass:
         """Run commands, and return them with what they print.
 
         Args:
-            commands: commands, a line each, which begin with ``.venv/bin/python -m``.
+            commands: commands, a line each: ``.venv/bin/python -m …``, or a program of the system.
             more: options that are not shown: the page says which, and why.
             lines: how many lines of what they print are shown; 0 means all.
             exit_code: the exit code of the last command.
@@ -58,8 +58,7 @@ class MadeUpClass:
     def _run(self, words: list[str]) -> "subprocess.CompletedProcess[str]":
         # The pages are shown within this book, where their links would not work: they are made without its address.
         env = os.environ | {"ATTENTION_CLASS": str(self.course.folder), "ATTENTION_BOOK": "", "PYTHONPATH": str(ROOT)}
-        assert words[0] == PYTHON, f"{words[0]}: only {PYTHON} is there"
-        command = [*self._python, *words[1:]]
+        command = [*self._python, *words[1:]] if words[0] == PYTHON else words
         done = subprocess.run(command, cwd=self.folder, env=env, capture_output=True, text=True, check=False)
         if "run" in words and "no sandbox" in done.stderr and self.sandboxed:
             self.sandboxed = False
