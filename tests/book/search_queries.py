@@ -74,7 +74,6 @@ WANTED = {
     "vit": ["applications.html#images-patches-as-words"],
     "prerequisites": ["start.html"],
     "plagiarism": ["teaching/academic-integrity.html"],
-    "weight tying": ["glossary.html#term-tied-embeddings"],
     "quantization": [
         "a-model-that-writes.html#let-it-write",
         "looking-into-a-real-model.html#all-heads-on-your-own-sentence",

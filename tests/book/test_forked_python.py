@@ -8,6 +8,7 @@ import time
 import psutil
 import pytest
 from _tools.forked_python import forked_python
+from pages import ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="we fork only on Linux")]
 
@@ -50,6 +51,7 @@ def command(python, tmp_path):
 @pytest.fixture(autouse=True)
 def surroundings(monkeypatch):
     monkeypatch.setenv("HERE", "yes")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "book"))
 
 
 def run(command, folder, *arguments):
