@@ -229,12 +229,13 @@ $(GRADES): $(READY) $(LIBRARY) $(GRADING) $(RELEASED) | bubblewrap
 $(REPORT): $(GRADES)
 	@python -m grading report $(SAMPLED) --course $(SAMPLE) >$@
 
+MAY_INSTALL := [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null
 APT_INSTALL := DEBIAN_FRONTEND=noninteractive apt-get install -y -qq
 
 # Student code runs in a sandbox made by bubblewrap.
 bubblewrap:
 	@command -v bwrap >/dev/null && exit 0; \
-	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	if $(MAY_INSTALL); then \
 		echo "Installing bubblewrap for the sandbox"; \
 		apt-get update -qq && $(APT_INSTALL) bubblewrap >/dev/null && exit 0; fi; \
 	echo "No bubblewrap: student code cannot be isolated. Install it (Debian and Ubuntu: sudo apt-get install bubblewrap)"
@@ -244,10 +245,10 @@ bubblewrap:
 chromium: | bubblewrap
 	@command -v chromium-headless-shell >/dev/null && exit 0; \
 	test -n "$(CHROMIUM)" && exit 0; \
-	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	if $(MAY_INSTALL); then \
 		echo "Installing Chromium's headless shell for the tests of the book"; \
 		$(APT_INSTALL) chromium-headless-shell >/dev/null 2>&1 && exit 0; fi; \
 	for b in chromium chromium-browser google-chrome; do command -v $$b >/dev/null && exit 0; done; \
-	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq; then \
+	if $(MAY_INSTALL) && apt-get update -qq; then \
 		for b in chromium-headless-shell chromium; do $(APT_INSTALL) $$b >/dev/null 2>&1 && exit 0; done; fi; \
 	echo "No Chromium: the browser tests will be skipped. Install it (Debian: sudo apt-get install chromium-headless-shell) or set CHROMIUM=/path/to/it"

@@ -31,8 +31,8 @@ DRAWN = "new Promise(next => requestAnimationFrame(() => requestAnimationFrame(n
 CLOSED = "[...document.querySelectorAll('.bd-article details:not([open])')]"
 
 
-def cut_off(page, what: str = CUT) -> list[str]:
-    """What is cut off, or ``UNHINTED``, where everything is open; what was closed is closed again."""
+def cut_off(page, what: str = CUT) -> list:
+    """What is cut off, or what another expression finds, where everything is open; what was closed is closed again."""
     page.evaluate(DRAW_PICTURES)
     closed = page.evaluate_handle(CLOSED)
     page.evaluate(OPEN_ALL)

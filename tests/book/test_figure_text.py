@@ -12,7 +12,7 @@ DRAWN_PAGES = [name for name in [*lessons(), "book/start"] if 'class="picture"' 
 USUAL = "DejaVu Sans"  # the font that matplotlib measures with
 # Letters a tenth closer together, as in Roboto: the usual font is about as wide as those of operating systems get.
 NARROW = ".picture text { letter-spacing: -0.06em }"
-IN_FONT = ":root {{ --pst-font-family-base: '{}' !important }}"
+IN_USUAL_FONT = f":root {{ --pst-font-family-base: '{USUAL}' !important }}"
 ALL_VISIBLE = "* { content-visibility: visible !important }"
 FONTS = """selector => [...new Set(
     [...document.querySelectorAll(selector)].map(one => getComputedStyle(one).fontFamily))]"""
@@ -36,11 +36,11 @@ PLANT = """document.querySelector('.picture > svg').insertAdjacentHTML('beforeen
     '<text x=-9 y=60>far out</text><text x=60 y=60>planted</text><text x=70 y=60>planted</text>')"""
 
 
-def open_all(opened, name, font=USUAL):
+def open_all(opened, name):
     page, _ = opened(f"{name}.html")
     page.evaluate(OPEN_ALL)
     page.evaluate(DRAW_PICTURES)
-    page.add_style_tag(content=ALL_VISIBLE + IN_FONT.format(font))
+    page.add_style_tag(content=ALL_VISIBLE + IN_USUAL_FONT)
     return page
 
 
