@@ -158,8 +158,8 @@ lock: $(TESTING) ## renew requirements.txt from the dependency groups of pyproje
 clean: ## remove everything that make made, the environment too (a class in class/ stays)
 	rm -rf _build .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-# Matplotlib takes a while to find all fonts, so it stores the list here, or each sandbox would have to look for them. A
-# sandbox that root starts runs as another user, who has to be able to read all of .venv.
+# Matplotlib takes a while to find all fonts. It stores the list here, so that no sandbox has to look for them.
+# A sandbox that root starts runs as another user, who has to be able to read all of .venv.
 FINISH_SETUP = env -u XDG_DATA_HOME HOME=/nonexistent MPLCONFIGDIR=.venv/share/matplotlib .venv/bin/python -c \
 	"import matplotlib.font_manager" && chmod -R go+rX .venv
 

@@ -1,8 +1,9 @@
 """A matplotlib backend for pages, which draws words as SVG text in the page's own font, and formulas as outlines.
 
-Text has its own size, weight, slant, colour and place, but a font family only if the figure asks for one other than the
-default, such as ``monospace``. Text that matplotlib centres or aligns at its end is anchored there in SVG, too, because
-the page's font may be narrower than the one that matplotlib measures with. ``plotting.Picture`` uses this backend.
+Text keeps its size, weight, slant, colour and place, but gets a font family only if the figure asks for one other than
+the default, such as ``monospace``. Text that matplotlib aligns at its middle or its end is anchored at that point in
+SVG, too, because the page's font may be narrower than the one that matplotlib measures with. ``plotting.Picture`` uses
+this backend.
 """
 
 import codecs
@@ -19,7 +20,7 @@ from matplotlib.text import Text
 
 POINTS_PER_INCH = 72
 ONLY_FORMULAS = re.compile(r"(?:\s*\$[^$]+\$\s*)+")
-FORMULA_SIZE = 1.15  # relative to words, so that lower-case letters are equally high in both, as in the book
+FORMULA_SIZE = 1.15  # relative to words, so that lower-case letters have the same height in both, as in the book
 POWER_OF_TEN = re.compile(r"\$\\mathdefault\{10\^\{([-−\d]+)\}\}\$")  # on a logarithmic axis
 SUPERSCRIPTS = str.maketrans("-−0123456789", "⁻⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 OUTER_OR_REPEATED_SPACE = re.compile(r"^ | $|(?<= ) ")  # SVG would drop these
@@ -51,7 +52,7 @@ class PageRenderer(RendererSVG):
 
     def __init__(self, *args: object, **options: object) -> None:
         super().__init__(*args, **options)
-        # Those of the text that is being drawn, if it has several: all of them, and those of words.
+        # If the text being drawn has several lines: all of them, and those that consist of words.
         self.lines: list[Line] = []
         self.words: list[Line] = []
 
@@ -80,7 +81,7 @@ class PageRenderer(RendererSVG):
             self.words.append(line)
 
     def close_group(self, s: str) -> None:
-        """Write the lines of a text once all of them are there."""
+        """Write the words of a text with several lines once all its lines are known."""
         if s == "text":
             anchor = common_anchor(self.lines)
             for line in self.words:
@@ -90,7 +91,7 @@ class PageRenderer(RendererSVG):
         super().close_group(s)
 
     def write(self, line: Line, anchor: float) -> None:
-        """Write a ``<text>`` element, anchored where matplotlib places this point of the line."""
+        """Write a line as a ``<text>`` element whose anchor is where matplotlib places that point of the line."""
         x = line.x + anchor * line.width * math.cos(math.radians(line.angle))
         y = line.y - anchor * line.width * math.sin(math.radians(line.angle))
         place = {"x": f"{x:.2f}", "y": f"{y:.2f}"}
@@ -109,7 +110,7 @@ class PageRenderer(RendererSVG):
 
 
 def is_clipped(gc: GraphicsContextBase) -> bool:
-    """Tell whether only a part of what is drawn may be seen."""
+    """Tell whether clipping may hide a part of what is drawn."""
     return gc.get_clip_rectangle() is not None or gc.get_clip_path()[0] is not None
 
 
@@ -129,7 +130,7 @@ def sized(prop: FontProperties, line: str, ismath: bool | str) -> FontProperties
 
 
 def anchor_of(text: Text, angle: float) -> float:
-    """Return the fraction of a line before the point that it is aligned by: 0 for its start, 1 for its end."""
+    """Return the fraction of a line that precedes its point of alignment: 0 for its start, 1 for its end."""
     if text.get_rotation_mode() == "anchor" or abs(math.cos(math.radians(angle))) > math.sqrt(0.5):
         return HORIZONTAL[text.get_horizontalalignment()]
     reads_upwards = math.sin(math.radians(angle)) > 0
@@ -190,6 +191,7 @@ class FigureCanvas(FigureCanvasSVG):
         self.figure.draw(renderer)  # type: ignore[arg-type]
         if vectors.words:
             raise RuntimeError(
-                f"matplotlib {mpl.__version__} did not say where a text ends: {vectors.words[0].words!r}"
+                f"matplotlib {mpl.__version__} did not close the group of a text, "
+                f"so this line of it was not drawn: {vectors.words[0].words!r}"
             )
         renderer.finalize()

@@ -127,7 +127,7 @@ def _for_exam(course: Course, assignment: str) -> tuple[Files, str]:
 
 def _files(course: Course, notebooks: Files, wheel: str, content: bytes, readme: str) -> Files:
     lock = (course.root / "requirements.txt").read_text(encoding="utf-8")
-    book = book_address(course)  # the bundle has no copy of it, so no address means no links
+    book = book_address(course)  # the bundle has no copy of the book, so without an address, it has no links
     work = {f"{WORK_FOLDER}/{path}": relink_notebook(notebook, book) for path, notebook in notebooks.items()}
     needed = {"requirements.txt": _requirements(course.root, lock, wheel).encode(), "constraints.txt": lock.encode()}
     return work | needed | {wheel: content, "README.md": readme.encode()}

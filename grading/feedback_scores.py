@@ -1,4 +1,4 @@
-"""The scores and comments on feedback pages. The bounded child that makes a page never opens a gradebook."""
+"""The scores and comments on feedback pages, in their own module: the child that renders a page opens no gradebook."""
 
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,8 @@ from grading.marking.comments import expanded, read_comments
 class Scores(GetGrades):  # type: ignore[misc]
     """Put the gradebook's scores and comments into the cells, and flag scores that a person has to give or check.
 
-    A mark that a person gave to an earlier submission counts until then. The page also gets the student's name and
-    the course's title.
+    Until a person has done so, the mark given to an earlier submission counts. The page also gets the student's name
+    and the course's title.
     """
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> Any:

@@ -17,15 +17,15 @@ gc.disable()
 
 
 def pytest_addoption(parser):
-    help = "run at most so many cases of each test, always the same ones, which `make check` does"
+    help = "run at most this many cases of each test, always the same ones, which `make check` does"
     parser.addoption("--cases", type=int, metavar="MOST", help=help)
     help = (
         "begin with the tests of this file; more than one file can be named"  # pytest forgets files of a named folder
     )
     parser.addoption("--first", action="append", default=[], metavar="FILE", help=help)
-    help = "try each check with so many seeds; the weekly workflow tries 50"
+    help = "try each check with this many seeds; the weekly workflow tries 50"
     parser.addoption("--seeds", type=int, default=6, metavar="NUMBER", help=help)
-    help = "grade so many submissions on a cluster that fails"
+    help = "grade this many submissions on a cluster that fails"
     parser.addoption("--submissions", type=int, default=24, metavar="NUMBER", help=help)
 
 
@@ -54,7 +54,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def some_cases(names, most):
-    """Choose at most so many cases of each test, at random, so that they cover all of its parameters."""
+    """Choose at most this many cases of each test, at random, so that they cover all of its parameters."""
     cases = defaultdict(list)
     for name in names:
         cases[name.partition("[")[0]].append(name)

@@ -113,7 +113,7 @@ def minilm_file() -> bytes:
 
 
 def with_minilm_apart(app: Sphinx, _config: str, context: dict[str, Any]) -> dict[str, str]:
-    """Do what :func:`with_decoder_apart` does for all-MiniLM-L6-v2, whose file is already compressed."""
+    """Do what :func:`with_decoder_apart` does, but for all-MiniLM-L6-v2, whose file is already compressed."""
     script = model_script("MINILM", "minilm_worker.js", "minilm.js")
     file = minilm_file()
     return {

@@ -78,7 +78,7 @@ def glossary() -> dict[str, Term]:
 def terms() -> dict[str, Term]:
     """Return the terms that are linked wherever a page first uses them.
 
-    A term such as "kernel (of a processor)" has a second meaning elsewhere, so it is linked only where a page asks.
+    A term such as "kernel (of a processor)" has another meaning elsewhere, so a page has to ask for the link.
     """
     return {name: term for name, term in glossary().items() if not re.search(r" \((?!\w+\))", name)}
 

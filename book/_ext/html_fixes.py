@@ -43,7 +43,7 @@ NEEDED_BY = {"design-tabs.js": "sd-tab-set", "copybutton.js": "<pre", "clipboard
 PLAIN_PYGMENTS_CLASSES = ("n", "nn", "nx", "p", "pm", "w")  # classes of Pygments that have the colour of text
 
 MARKUP_FIXES = (
-    # A header cell without text is the header of nothing.
+    # A header cell without text heads no column.
     (re.compile(r'<th class="head([^"]*)">\s*(?:<p>\s*</p>)?\s*</th>'), r'<td class="head\1"></td>'),
     # Without an element for each name and bracket in code, a page has a quarter fewer elements.
     (re.compile(rf'<span class="(?:{"|".join(PLAIN_PYGMENTS_CLASSES)})">([^<]*)</span>'), r"\1"),

@@ -31,7 +31,7 @@ def is_numeric(texts: list[str]) -> bool:
 
 
 def _aligned(table: str) -> str:
-    """Return a table with columns of numbers aligned, unchanged if it has merged cells or rows of unequal length."""
+    """Return a table with its columns of numbers aligned, or unchanged if it has merged cells or uneven rows."""
     rows = [[_text(cell[3]) for cell in CELL.finditer(row)] for row in ROW.findall(table.partition("<tbody")[2])]
     if "colspan=" in table or "rowspan=" in table or len({*map(len, rows)}) != 1:
         return table

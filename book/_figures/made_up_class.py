@@ -18,7 +18,7 @@ from grading.course import Course
 ASSIGNMENT, NOTEBOOK = "02-self-attention", "self-attention.ipynb"
 ROOT = Path(grading.__file__).parents[1]
 PYTHON = ".venv/bin/python"
-# Importing these takes two seconds, which each command would otherwise need.
+# Importing these takes two seconds, so it is done once, and not again for each command.
 IMPORTED = ("grading.preloaded", "grading.collect.collect", "grading.gradebook.assignment", "grading.run")
 FRAME = "width: 100%; height: 34rem; border: 1px solid currentColor; border-radius: 0.3rem; background: Canvas"
 
@@ -38,7 +38,7 @@ class MadeUpClass:
         """Run commands, and return them with what they print.
 
         Args:
-            commands: commands, a line each: ``.venv/bin/python -m …``, or a program of the system.
+            commands: one command a line: ``.venv/bin/python -m …``, or a system program.
             more: options that are not shown: the page says which, and why.
             lines: how many lines of what they print are shown; 0 means all.
             exit_code: the exit code of the last command.

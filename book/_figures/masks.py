@@ -95,7 +95,7 @@ def influences(moved, six) -> Figure:
         ax.set_yticks(range(6), six)
         ax.tick_params(length=0)
         ax.spines[:].set_visible(False)
-        ax.set_xlabel("key: the word\nchanged" if ax in axes[1] else "")
+        ax.set_xlabel("key: the word\nthat changed" if ax in axes[1] else "")
         ax.set_ylabel("query: the output" if ax in axes[:, 0] else "")
     return figure
 

@@ -1,7 +1,8 @@
 """``python ask_for_fork.py SOCKET -m MODULE …`` does what ``python -m MODULE …`` does, in a fork of a server.
 
-Given other options than ``-m``, this process becomes the Python that it replaces.
-The fork gets this process's environment, working directory and standard streams. This process imports very little.
+Given any other option first, this process becomes an ordinary Python.
+The fork gets this process's environment, working directory and standard streams. To start at once, this process imports
+very little.
 """
 
 import json
@@ -10,7 +11,7 @@ import signal
 import socket
 import sys
 
-signal.signal(signal.SIGINT, signal.SIG_IGN)  # Jupyter interrupts a kernel before it asks the kernel itself to end
+signal.signal(signal.SIGINT, signal.SIG_IGN)  # Jupyter interrupts a kernel before it shuts it down
 _, file, *arguments = sys.argv
 if arguments[0] != "-m":
     os.execv(sys.executable, [sys.executable, *arguments])

@@ -8,14 +8,15 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, BrowserType, sync_playwright
 
-# The headless shell comes first: it draws pages as Chromium does, but no window, which takes longer than most pages.
+# The headless shell comes first: it draws pages as Chromium does, but opens no window, which takes longer than drawing
+# most pages.
 CHROMIUM_COMMANDS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
     "--disable-background-networking",
     "--disable-component-update",
-    "--site-per-process",  # Chromium's default: a frame without scripts has its own process
+    "--site-per-process",  # Chromium's default, but not the shell's: a frame without scripts has its own process
 ]
 
 

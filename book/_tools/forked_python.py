@@ -1,6 +1,7 @@
-"""A Python that starts at once, forked from one that has already imported the modules that take seconds to import.
+"""A Python that starts at once, since it is forked from one that has already imported the slow modules.
 
-``python forked_python.py SOCKET MODULE…`` imports the modules and serves ``ask_for_fork.py``, which replaces Python.
+``python forked_python.py SOCKET MODULE…`` imports the modules and serves ``ask_for_fork.py``, which is run instead of
+Python.
 """
 
 import atexit
@@ -35,7 +36,7 @@ def forked_python(*modules: str) -> Iterator[list[str]]:
     if sys.platform != "linux":
         yield [sys.executable]
         return
-    with TemporaryDirectory(dir="/tmp") as folder:  # the path of a socket may have 107 characters
+    with TemporaryDirectory(dir="/tmp") as folder:  # the path of a socket may have at most 107 characters
         file = str(Path(folder, "socket"))
         command = [sys.executable, __file__, file, *modules]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
@@ -51,7 +52,7 @@ def forked_python(*modules: str) -> Iterator[list[str]]:
 
 
 def serve(file: str, *modules: str) -> None:
-    """Fork for each request, until the process that started this one closes its standard input."""
+    """Fork for each request, until the process that started this one closes the standard input of this one."""
     if str(CLIENT.parent) in sys.path:  # forks must not import from there
         sys.path.remove(str(CLIENT.parent))
     for module in modules:

@@ -57,7 +57,7 @@ def _reserve_space(picture: str) -> str:
 
 
 def _is_turned(wide: float, high: float, picture: str) -> bool:
-    """Tell whether an upright phone shows this picture turned: its letters would be too small, and are larger so."""
+    """Tell whether an upright phone shows this picture turned, because upright its letters would be too small."""
     outlines = [100 * float(scale) for scale in OUTLINE_SCALE.findall(picture)]
     smallest = min([*outlines, *map(float, FONT_SIZE.findall(picture))], default=0)
     return wide >= MIN_TURNED_RATIO * high and smallest * PHONE_PICTURE_WIDTH / wide < MIN_LETTER_SIZE

@@ -1165,7 +1165,7 @@ def test_only_floating_point_arrays_of_a_numpy_module_are_parameters(rng):
     assert_array_equal(module(x), module.linear(x)[:, [2, 0, 1]])
 
 
-@pytest.mark.filterwarnings("ignore:Initializing zero-element tensors")  # torch's
+@pytest.mark.filterwarnings("ignore:Initializing zero-element tensors")  # torch warns about width 0
 @pytest.mark.parametrize(("width", "shape"), [(0, (2, 5)), (E, (0, 5)), (0, (0,))])
 def test_a_linear_layer_of_width_0_or_without_positions_agrees_with_torch(width, shape):
     ours, theirs = attnlib.numpy.Linear(width, 3), nn.Linear(width, 3)

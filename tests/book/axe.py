@@ -41,7 +41,8 @@ MARK_SAME_LOOKS = """name => {
     axe.configure({rules: [{id: 'color-contrast', selector: `*:not([${name}])`}]});
     return [...document.querySelectorAll('math')].filter(one => !formulas.has(one));
 }"""
-# Axe goes through everything on a page, so formulas whose letters have all been seen elsewhere are emptied meanwhile.
+# Axe goes through everything on a page. To save time, formulas are emptied while it runs, unless one of their letters
+# is among the three texts of a look that it checks.
 RUN = """([where, formulas]) => {
     const parts = formulas.map(one => [...one.childNodes]);
     formulas.forEach(one => one.replaceChildren());
@@ -49,7 +50,7 @@ RUN = """([where, formulas]) => {
         .then(found => found.violations)
         .finally(() => formulas.forEach((one, n) => one.replaceChildren(...parts[n])));
 }"""
-# Axe goes through the whole page even if it is asked about one element, so everything around that is removed.
+# Axe goes through the whole page even if it is asked about one element, so everything around that element is removed.
 ALONE = """where => {
     let one = document.querySelector(where);
     for (; one.closest('article') && !one.matches('article'); one = one.parentElement)

@@ -32,7 +32,7 @@ CLOSED = "[...document.querySelectorAll('.bd-article details:not([open])')]"
 
 
 def cut_off(page, what: str = CUT) -> list:
-    """What is cut off, or what another expression finds, where everything is open; what was closed is closed again."""
+    """What is cut off, or what another expression finds, with everything open; afterwards, it is closed again."""
     page.evaluate(DRAW_PICTURES)
     closed = page.evaluate_handle(CLOSED)
     page.evaluate(OPEN_ALL)

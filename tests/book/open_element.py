@@ -65,7 +65,7 @@ class OpenModel(OpenElement):
         return self.element.get_by_role("button", name=name, exact=True)
 
     def fetched(self):
-        """A list to which the names of the files that the page asks for are added from now on."""
+        """A list that gets the name of each file that the page requests from now on."""
         names = []
 
         def note(request):

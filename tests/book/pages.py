@@ -1,4 +1,4 @@
-"""The built book, as files: which pages there are and what stands in them."""
+"""The built book, as files: which pages there are, and what they contain."""
 
 import functools
 import os

@@ -40,11 +40,11 @@ SMALLEST_LETTERS = """[...document.querySelectorAll('.picture')].map(picture => 
     const words = [...svg.querySelectorAll('text')].map(one => Number(one.getAttribute('font-size')));
     return [Math.min(...outlines, ...words) * svg.clientWidth / units, picture.ariaLabel.slice(0, 80)];
 }).filter(([pixels, _]) => pixels < 7)"""
-# The pixels that stay free on the left and the right of each picture that is not turned.
+# The pixels that stay free to the left and right of each picture that is not turned.
 EDGES = """[...document.querySelectorAll('.picture:not([data-turns]) svg')].map(one => one.getBoundingClientRect())
     .map(({left, right}) => [left, innerWidth - right])"""
 EDGE = 4
-# The colours of words in links that differ from the theme's colour of links. Glossary terms and the links beside
+# The colours of words in links other than the theme's colour of links. Glossary terms and the links beside
 # headings look different on purpose, and the report of a check takes the colour of its surroundings.
 ODD_LINKS = """() => {
     const seen = new Set(), other = '.glossary-term, .headerlink, [style*=color]';
@@ -70,7 +70,7 @@ SMALL_FIELDS = """[...document.querySelectorAll('.bd-article :is(input, select, 
 # Numbers that are wider than their fields.
 HIDDEN_NUMBERS = """[...document.querySelectorAll('.attn-numbers input')].filter(one => one.checkVisibility())
     .filter(one => { one.value = '-1.2345'; return one.scrollWidth > one.clientWidth; }).map(one => one.ariaLabel)"""
-# Fields for numbers below 0 for which a phone shows a keypad of digits.
+# Fields that take negative numbers, but for which a phone shows a keypad without a minus.
 NO_MINUS = """[...document.querySelectorAll('.attn-numbers input, .attn-editor, [placeholder^="1/√"]')]
     .filter(one => !['', 'text'].includes(one.inputMode)).map(one => one.ariaLabel ?? one.className)"""
 HEAVIEST = 250_000  # bytes, compressed, with nothing in the browser's cache
@@ -120,7 +120,7 @@ def look_around(page, wrong, loads) -> Visit:
     papers["dark"] = brightness(page)
     odd_links["dark"] = page.evaluate(ODD_LINKS)
     page.set_viewport_size({"width": 360, "height": 900})
-    unhinted, edges = cut_off(page, f"[{UNHINTED}, {EDGES}]")  # draws pictures, and axe would check all their lines
+    unhinted, edges = cut_off(page, f"[{UNHINTED}, {EDGES}]")  # after axe, which would check each line that this draws
     page.set_viewport_size({"width": WIDTH, "height": 844})
     small_letters = page.evaluate(SMALLEST_LETTERS)
     cut, *fields_wrong = cut_off(page, f"[{CUT}, {SMALL_FIELDS}, {NO_MINUS}, {HIDDEN_NUMBERS}]")

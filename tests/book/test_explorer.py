@@ -89,7 +89,7 @@ class Explorer:
     def tab_to(self, name):
         """Press Tab until the control of that name has the focus; within a table, use the arrow keys.
 
-        Once Tab has reached a control, the control is focused directly, because pressing Tab takes most of the time.
+        Once Tab has reached a control, later calls focus it directly, because pressing Tab takes most of a test's time.
         """
         if name in self.reached:
             self.sentence.evaluate(FOCUS, name)

@@ -109,7 +109,7 @@ def differences(cases, folder=MODULE.parent):
 @pytest.mark.parametrize("seed", [0, 1])
 def test_every_option_computes_what_attnlib_computes(seed):
     assert len(every_state(seed)) == (3 * 4 - 1) * 6 * 6 * 3
-    assert max(differences(every_state(seed))) < 1e-12  # 1e-6 is asked for
+    assert max(differences(every_state(seed))) < 1e-12  # 1e-6 would be enough
 
 
 FAULTS = {

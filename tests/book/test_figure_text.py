@@ -10,7 +10,7 @@ from attnlib._page_svg import FORMULA_SIZE
 
 DRAWN_PAGES = [name for name in [*lessons(), "book/start"] if 'class="picture"' in text(f"{name}.html")]
 USUAL = "DejaVu Sans"  # the font that matplotlib measures with
-# Letters a tenth closer together, as in Roboto: the usual font is about as wide as those of operating systems get.
+# This makes words a tenth narrower, as in Roboto. The usual font is about as wide as any system font.
 NARROW = ".picture text { letter-spacing: -0.06em }"
 IN_USUAL_FONT = f":root {{ --pst-font-family-base: '{USUAL}' !important }}"
 ALL_VISIBLE = "* { content-visibility: visible !important }"

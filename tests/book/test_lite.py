@@ -245,7 +245,7 @@ print(sys.platform, os.environ["ATTENTION_BOOK"])"""
 
 @pytest.fixture(scope="module")
 def exercise(visitor, site):
-    """An exercise in which two tests run code, since a browser takes half a minute to start Python."""
+    """An exercise, opened once for two tests that run code, since a browser takes half a minute to start Python."""
     with visit(visitor, site) as page:
         page.locator("#course", has_text="Python is ready.").wait_for()
         yield page

@@ -42,7 +42,7 @@ def search(page, words):
     expect(page.locator("#search-results .search-summary")).to_contain_text("found", timeout=300_000)
 
 
-# Indexing the book takes a second, so one page does all searches with the index that it has.
+# Indexing the book takes a second, so one page does all searches with one index.
 KEEP_SEARCH = """
     const listen = document.addEventListener;
     document.addEventListener = function (name, act, ...rest) {

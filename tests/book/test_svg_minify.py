@@ -1,4 +1,4 @@
-"""A picture made small looks as matplotlib drew it, and stands on its page with every other."""
+"""A picture made small looks as matplotlib drew it, and shares its page with others."""
 
 import io
 import re

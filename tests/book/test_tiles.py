@@ -101,7 +101,7 @@ def test_a_link_shows_what_was_on_the_screen_whatever_else_it_says(at, site):
 def test_there_are_no_barriers_at_400_percent_in_the_dark_or_in_forced_colours(at, options):
     tiles = at(**options)
     tiles.page.evaluate(AXE)
-    tiles.element.scroll_into_view_if_needed()  # what was laid out above it may have pushed it away
+    tiles.element.scroll_into_view_if_needed()  # content laid out above it may have pushed it out of view
     tiles.said(RESULT)
     assert tiles.page.evaluate("document.documentElement.scrollWidth") <= tiles.page.viewport_size["width"]
     assert violations(tiles.page, "attention-tiles") == []

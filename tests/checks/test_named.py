@@ -11,7 +11,7 @@ from attnlib.checks.catalogue import CATALOGUE
 from attnlib.checks.confusion_matrix import confusion_matrix
 from attnlib.checks.evaluation import Evaluation
 
-REPORTED = 3  # each seed reports every third mistake, starting one mistake after the seed before
+REPORTED = 3  # each seed reports every third mistake, starting one mistake later than the previous seed
 
 
 @pytest.mark.slow

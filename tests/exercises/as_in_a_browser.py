@@ -50,7 +50,7 @@ def in_a_browser(platform: str) -> InteractiveShell:
     sys.path.insert(0, str(Path(__file__).parents[2]))
     sys.modules["js"] = SimpleNamespace(location=SimpleNamespace(href=WORKER))
     sys.platform = platform
-    shell = InteractiveShell.instance(config=Config({"HistoryManager": {"enabled": False}}))  # history uses a thread
+    shell = InteractiveShell.instance(config=Config({"HistoryManager": {"enabled": False}}))  # a fork loses threads
     import_module("attnlib.checks")
     return shell
 

@@ -32,7 +32,7 @@ ASSIGNMENTS = Course.at(ROOT).assignments()
 CPU_SECONDS = 120  # seconds of processor time that a notebook may take, or its verdict is not "graded"
 STUDENTS = ("blank", "solver")
 VALIDATED = re.compile(r"VALIDATION FAILED ON (\d+) CELL|(Success)! Your notebook passes all the tests")
-# What notebooks are slow to import, except for pyplot, which looks for the notebook that imports it.
+# Modules that notebooks take long to import, except pyplot, which adapts itself to the notebook that imports it.
 IMPORTED = ("torch", "matplotlib.figure", "matplotlib.backends.backend_agg", "attnlib.checks", "ipykernel.kernelapp")
 UNDONE = {"not written yet", "not answered yet"}
 

@@ -72,7 +72,7 @@ def built(tmp_path_factory, forked) -> Path:
     set_up(root)
     solve(root, "1")
     make(root, "all")
-    for name in ("grading", "attnlib"):  # not compiled again: some tests touch the sources, but none changes them
+    for name in ("grading", "attnlib"):  # compiled only once: some tests touch the sources, but none changes them
         compile_dir(root / name, quiet=1, force=True, invalidation_mode=PycInvalidationMode.UNCHECKED_HASH)
     return root
 
