@@ -7,13 +7,14 @@ is found it is taken from PyTorch's own index of CPU builds instead, if that can
 
 import compileall
 import os
-import re
 import shutil
 import subprocess
 import sys
 import sysconfig
 import tomllib
 import warnings
+from functools import partial
+from multiprocessing import Pool
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -22,6 +23,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 SECONDS = 5  # that the index may take to answer
 MOST = 10_000_000  # bytes of its answer
+LOCKED = ("--constraint", "requirements.txt")
 CHOICES = ("", "cpu", "cuda")
 CUDA = "4 GB more for PyTorch's build for NVIDIA GPUs (make TORCH=cpu installs the CPU build instead)"
 # Python runs this line whenever it starts: nbformat, and with it all of Jupyter, would otherwise spend two seconds on a
@@ -29,7 +31,7 @@ CUDA = "4 GB more for PyTorch's build for NVIDIA GPUs (make TORCH=cpu installs t
 LEFT_OUT = "import sys; sys.modules.setdefault('rfc3987_syntax', None)\n"
 # Hardly any program imports the tests of a package, or more than a few of the models of transformers. They are a
 # quarter of all code, and Python compiles whichever it imports.
-RARELY_IMPORTED = r".*[/\\](?:tests|transformers[/\\]models)[/\\]"  # in the folder of packages
+RARELY_IMPORTED = ("/tests/", "/transformers/models/")
 SIZE = {  # of the environment, with PyTorch's CPU build
     "student": "0.4 GB",
     "torch": "1.4 GB",
@@ -48,6 +50,8 @@ def main(group: str, build: str) -> None:
     torch = next((requirement for requirement in wanted if requirement.startswith("torch==")), None)
     cpu = torch is not None and wants_cpu(build, torch)
     print(f"Installing the group {group} of pyproject.toml into {sys.prefix}: {size(group, cpu)}", flush=True)
+    # Python may bring an old pip, which takes a minute longer, and twice as much processor time.
+    install(*LOCKED, "pip")
     if torch and cpu and not pip("--no-deps", "--index-url", CPU_INDEX, torch):
         if build == "cpu":
             sys.exit(f"pip could not install {torch} from {CPU_INDEX}: its messages above say why")
@@ -58,18 +62,15 @@ def main(group: str, build: str) -> None:
     # What only a package's own code asks for is left out where pyproject.toml says so.
     alone = [requirement for requirement in wanted if requirement in stand_alone()]
     others = [requirement for requirement in wanted if requirement not in alone]
-    locked = ["--constraint", "requirements.txt"]
-    install(*locked, *others)
+    install(*LOCKED, *others)
     if alone:
-        install(*locked, "--no-deps", *alone)
+        install(*LOCKED, "--no-deps", *alone)
     install("--no-deps", "--no-build-isolation", "--editable", ".")
     if torch:  # a copy, so that a sandbox that shows the environment alone shows the language model too
         install("--no-deps", "--no-build-isolation", "./model")
     packages = Path(sysconfig.get_path("purelib"))
     (packages / "without_rfc3987_syntax.pth").write_text(LEFT_OUT, encoding="utf-8")
-    left_out = re.compile(re.escape(str(packages)) + RARELY_IMPORTED)
-    with warnings.catch_warnings(action="ignore"):  # packages have files that are not for this version of Python
-        compileall.compile_dir(packages, quiet=2, workers=0, rx=left_out)  # on all processors; pip uses only one
+    compile_modules(packages)
 
 
 def requirements(group: str) -> list[str]:
@@ -110,6 +111,20 @@ def offers(index: str, torch: str) -> bool:
     except OSError:
         return False
     return f"{torch.replace('==', '-')}+cpu-" in listed.replace("%2B", "+").replace("%2b", "+")
+
+
+def compile_modules(packages: Path) -> None:
+    """Compile what programs may import, on all processors; pip would use only one."""
+
+    def is_rare(file: Path) -> bool:
+        folder = f"/{file.relative_to(packages).parent.as_posix()}/"
+        return any(rare in folder for rare in RARELY_IMPORTED)
+
+    modules = [str(file) for file in packages.rglob("*.py") if not is_rare(file)]
+    compile_one = partial(compileall.compile_file, quiet=2)
+    with warnings.catch_warnings(action="ignore"), Pool() as pool:  # some files are not for this version of Python
+        for _ in pool.imap_unordered(compile_one, modules, chunksize=50):
+            pass
 
 
 def size(group: str, cpu: bool) -> str:

