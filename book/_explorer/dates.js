@@ -2,7 +2,7 @@
 // Its configuration is written by book/_tools/date_translator.py. The translator itself runs in a worker.
 
 import { dateAddress, fromDateAddress, PREFIX } from "./date_address.js";
-import { Drawing, mayMove } from "./drawing.js";
+import { Drawing, mayMove, onWidth } from "./drawing.js";
 import { ModelWorker } from "./model_worker.js";
 import { Player } from "./player.js";
 import { copyAddress, onFragment, savePicture } from "./share.js";
@@ -133,7 +133,7 @@ class AttentionDates extends HTMLElement {
     });
     this.svg.addEventListener("keydown", (event) => this.key(event));
     onFragment((fragment) => this.restore(fragment));
-    new ResizeObserver(() => this.draw(0)).observe(this.canvas);
+    onWidth(this.canvas, () => this.draw(0));
   }
 
   // ---- texts

@@ -9,7 +9,7 @@ import { DecoderPointer } from "./decoder_pointer.js";
 import { decoderScene } from "./decoder_scene.js";
 import { sentenceOf, viewOf } from "./decoder_view.js";
 import { againInWords, counted, resultInWords, SAID, tooLong, wrongPrompt } from "./decoder_words.js";
-import { mayMove } from "./drawing.js";
+import { mayMove, onWidth } from "./drawing.js";
 import { ModelElement } from "./model_element.js";
 import { draw, randomAt, samplingProbabilities } from "./sampling.js";
 import { onFragment, savePicture } from "./share.js";
@@ -137,10 +137,10 @@ class AttentionDecoder extends ModelElement {
   listen() {
     new DecoderPointer(this);
     onFragment((fragment) => this.restore(fragment));
-    new ResizeObserver(([{ contentRect }]) => {
-      this.room = contentRect.width;
+    onWidth(this.controls.canvas, (width) => {
+      this.room = width;
       this.draw(0);
-    }).observe(this.controls.canvas);
+    });
   }
 
   /** Continue an example, with what has been set. */

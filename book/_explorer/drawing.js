@@ -114,6 +114,22 @@ export class Drawing {
   }
 }
 
+/**
+ * Tell the width of an element, now and whenever it changes. The height does not count: a drawing that changes the
+ * height would be drawn twice in one frame, and its shapes would stop moving.
+ *
+ * @param {Element} element
+ * @param {(width: number) => void} tell
+ */
+export function onWidth(element, tell) {
+  let known = -1;
+  new ResizeObserver(([{ contentRect: { width } }]) => {
+    if (width === known) return;
+    known = width;
+    tell(width);
+  }).observe(element);
+}
+
 /** Return the drawing as a file of its own, with the colours that it has on the page. */
 export function asFile(svg) {
   const copy = /** @type {SVGSVGElement} */ (svg.cloneNode(true));

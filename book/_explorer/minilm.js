@@ -1,6 +1,7 @@
 // <attention-minilm>: all heads of all-MiniLM-L6-v2 on a sentence that the reader types.
 // Its configuration is written by book/_tools/minilm.py. The model itself runs in a worker.
 
+import { onWidth } from "./drawing.js";
 import { habit } from "./habits.js";
 import { fromMinilmAddress, minilmAddress } from "./minilm_address.js";
 import { MinilmControls } from "./minilm_controls.js";
@@ -56,10 +57,10 @@ class AttentionMinilm extends ModelElement {
     this.svg.addEventListener("click", (event) => this.pick(this.drawing.shapeOf(event.target)?.cell));
     this.svg.addEventListener("keydown", (event) => this.key(event));
     onFragment((fragment) => this.restore(fragment));
-    new ResizeObserver(([{ contentRect }]) => {
-      this.room = contentRect.width;
+    onWidth(this.controls.canvas, (width) => {
+      this.room = width;
       this.draw(0);
-    }).observe(this.controls.canvas);
+    });
   }
 
   /** @override */

@@ -1,7 +1,7 @@
 // What the step-by-step drawings have in common: the steps are played or chosen, each is described in words, and what
 // is shown is kept in the page's address.
 
-import { Drawing, mayMove } from "./drawing.js";
+import { Drawing, mayMove, onWidth } from "./drawing.js";
 import { Player } from "./player.js";
 import { copyAddress, onFragment, savePicture } from "./share.js";
 import { h, Summary } from "./table.js";
@@ -40,7 +40,7 @@ export class SteppedDrawing {
     this.svg.setAttribute("role", "img");
     of.host.replaceChildren(this.framed());
     onFragment((fragment) => this.restore(fragment));
-    new ResizeObserver(() => this.draw(0)).observe(this.canvas);
+    onWidth(this.canvas, () => this.draw(0));
   }
 
   framed() {

@@ -1,7 +1,7 @@
 // Watch one word look: the drawing of its attention, step by step, and what the reader can do with it.
 
 import { listenToPointer } from "./drag.js";
-import { Drawing } from "./drawing.js";
+import { Drawing, onWidth } from "./drawing.js";
 import { number } from "./inputs.js";
 import { axesOf, editsFor, inPlane, reachOf } from "./plane.js";
 import { Player } from "./player.js";
@@ -95,7 +95,7 @@ export class WordWatch {
     this.canvas.append(this.svg, this.editor);
     this.element.append(this.canvas, this.stages, this.player.element);
     this.listen();
-    new ResizeObserver(() => this.draw(0)).observe(this.canvas);
+    onWidth(this.canvas, () => this.draw(0));
   }
 
   // ---- what is shown

@@ -21,6 +21,21 @@ PROMPT = "def read_lines(path):"
 DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
 
+# How often the drawing is drawn when its box becomes higher, narrower, wider and lower again.
+DRAWN = """async () => {
+    const decoder = document.querySelector('attention-decoder'), box = decoder.controls.canvas, counts = [];
+    const frame = () => new Promise(next => requestAnimationFrame(next));
+    decoder.draw = (...rest) => { counts[counts.length - 1] += 1; return decoder.__proto__.draw.apply(decoder, rest) };
+    for (const [side, length] of [['height', '2000px'], ['width', '300px'], ['width', ''], ['height', '']]) {
+        counts.push(0);
+        box.style[side] = length;
+        for (let n = 0; n < 3; n++) await frame();
+    }
+    delete decoder.draw;
+    return counts;
+}"""
+
+
 class Decoder(OpenModel):
     """The decoder on an open page."""
 
@@ -97,6 +112,10 @@ def test_greedily_it_writes_what_attnlib_writes(decoder):
     decoder.follow("#decoder?written=ERFpvr")
     decoder.said("The model has written 3 tokens: “")  # and no speed, since these came with the link
     decoder.element.get_by_label("Temperature").fill("0.8")
+
+
+def test_it_is_drawn_again_when_its_width_changes_and_not_for_the_height_that_it_gives_itself(decoder):
+    assert decoder.page.evaluate(DRAWN) == [0, 1, 1, 0]
 
 
 def test_each_token_is_reached_by_keyboard_and_says_one_sentence(decoder):
