@@ -3,12 +3,13 @@
 from jinja2 import pass_context
 from jinja2.runtime import Context
 
-from grading._nbconvert import HTMLExporter, InvalidNotebook, IPythonRenderer, MarkdownWithMath
+from grading._nbconvert import InvalidNotebook, IPythonRenderer, MarkdownWithMath
 from grading.mathml import with_formulas
+from grading.page_exporter import PageExporter
 from grading.sanitize import safe_html, unknown_as_text
 
 
-class FeedbackExporter(HTMLExporter):
+class FeedbackExporter(PageExporter):
     """Writes the page that a student gets back.
 
     It is a class of its own because Formgrader uses a different template.

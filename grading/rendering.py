@@ -7,6 +7,7 @@ as plain text, cut to what a person would read, with the reason.
 import re
 from collections.abc import Iterator
 from copy import copy
+from pathlib import Path
 from secrets import token_urlsafe
 from typing import Any
 
@@ -14,16 +15,25 @@ from traitlets import Bool
 from traitlets.config import Config
 
 from grading import bounded_worker
-from grading._nbconvert import HTMLExporter, Preprocessor
+from grading._nbconvert import Preprocessor
 from grading._untyped import NotebookNode, as_node, code_cell, new_output, text_cell
 from grading.feedback import FeedbackExporter
 from grading.graded_cell import is_students
+from grading.page_exporter import PageExporter
 from grading.sanitize import PICTURE_KINDS, sanitized
 
 RENDERING_SECONDS = 20  # processor time for one notebook; an honest one takes less than a second
 MAX_PLAIN_TEXT = 20_000  # characters shown of a text that is shown plainly
 LONG_BLANKS = re.compile(r"\s{40,}")  # shortened in such a text
 CODE_FENCE = "~" * 12
+# As nbgrader_config.py has it. With another template, pages are compiled one by one, and look as they should.
+FEEDBACK = {
+    "HTMLExporter": {
+        "extra_template_basedirs": [str(Path(__file__).with_name("templates"))],
+        "filters": {"markdown2html": "grading.feedback.markdown", "points": "grading.text.points"},
+    },
+    "FeedbackExporter": {"template_name": "course-feedback"},
+}
 UNBOUNDED = {"Sanitize": {"bounded": False}, "TrialExporter": {"template_name": "basic"}}
 
 
@@ -62,7 +72,7 @@ class Sanitize(Preprocessor):
         return made, resources
 
 
-class TrialExporter(HTMLExporter):
+class TrialExporter(PageExporter):
     """Makes a trial page, to find out whether a notebook can be shown in time."""
 
 
@@ -106,6 +116,7 @@ def warm_up() -> None:
     kernel = {"kernelspec": {"name": "python3", "language": "python", "display_name": "Python 3"}}
     whole = as_node({"cells": cells, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5})
     list(_rendered(whole, {}))
+    list(_page(whole, {"nbgrader": {"student": "", "notebook": "", "score": 0, "max_score": 0}}, FEEDBACK))
 
 
 # Plain text -----------------------------------------------------------------------------------------------------------
