@@ -37,11 +37,32 @@ def in_a_browser(*notebooks: Path, platform: str = "emscripten") -> list[dict[st
     return [{cell["id"]: cell for cell in json.loads(line)} for line in result.stdout.splitlines()]
 
 
+# Small notebooks, by what they are for.
+SMALL = {
+    "left out": (
+        "import numpy as np\nfrom attnlib.checks import check",
+        "import math, torch\nx = torch.ones(3)\nprint('e is', round(math.e, 2))",
+        "def twice(y):\n    return y + x\n\ndef thrice(x):\n    return 3 * x\n\nprint(thrice(2))",
+        "twice(1)",
+        "x = 5\nprint('x is', x)",
+        "print(x + 1)",
+        "try:\n    import torch\nexcept ImportError:\n    print('without')",
+        "from attnlib import softmax, torch",
+        "def broken(:",
+        "x, x = 1, lambda a, a: 2",
+    ),
+    "not carried": ("import scipy", "import nbgrader", "from matplotlib import pyplot; pyplot.subplots()"),
+    "torch": (READ, "check('softmax', lambda x, axis=-1: x, backend='torch', points=3)"),
+    "links": (READ, "print(examine('softmax', lambda x, axis=-1: x)._repr_mimebundle_()['text/html'])"),
+}
+
+
 @pytest.fixture(scope="module")
-def ran() -> dict[Path, dict[str, dict]]:
-    """What came of every notebook, with right answers and as released."""
-    every = [*NOTEBOOKS, *map(released, NOTEBOOKS)]
-    return dict(zip(every, in_a_browser(*every), strict=True))
+def ran(tmp_path_factory) -> dict[Path | str, dict[str, dict]]:
+    """What came of every notebook, with right answers and as released, and of the small ones."""
+    small = {what: written(tmp_path_factory.mktemp("small"), *cells) for what, cells in SMALL.items()}
+    every = {path: path for path in (*NOTEBOOKS, *map(released, NOTEBOOKS))} | small
+    return dict(zip(every, in_a_browser(*every.values()), strict=True))
 
 
 def released(solution: Path) -> Path:
@@ -52,11 +73,6 @@ def written(folder: Path, *cells: str) -> Path:
     made = [nbformat.v4.new_code_cell(source, id=f"cell-{n}") for n, source in enumerate(cells)]
     nbformat.write(nbformat.v4.new_notebook(cells=made), folder / "some.ipynb")
     return folder / "some.ipynb"
-
-
-def said(folder: Path, *cells: str, **where: str) -> list[dict]:
-    (ran,) = in_a_browser(written(folder, *cells), **where)
-    return list(ran.values())
 
 
 def graded(notebook: Path) -> dict[str, float]:
@@ -114,20 +130,8 @@ def test_a_notebook_as_released_misses_its_answers_and_nothing_else(notebook, ra
         assert SAYS in cells[name]["said"]
 
 
-def test_what_needs_what_is_not_there_is_left_out_and_the_rest_of_a_cell_runs(tmp_path):
-    cells = said(
-        tmp_path,
-        "import numpy as np\nfrom attnlib.checks import check",
-        "import math, torch\nx = torch.ones(3)\nprint('e is', round(math.e, 2))",
-        "def twice(y):\n    return y + x\n\ndef thrice(x):\n    return 3 * x\n\nprint(thrice(2))",
-        "twice(1)",
-        "x = 5\nprint('x is', x)",
-        "print(x + 1)",
-        "try:\n    import torch\nexcept ImportError:\n    print('without')",
-        "from attnlib import softmax, torch",
-        "def broken(:",
-        "x, x = 1, lambda a, a: 2",
-    )
+def test_what_needs_what_is_not_there_is_left_out_and_the_rest_of_a_cell_runs(ran):
+    cells = list(ran["left out"].values())
     texts = [cell["said"] for cell in cells]
     assert [SAYS in text for text in texts] == [False, True, True, True, False, False, False, True, False, False]
     assert "A part of this cell is left out" in texts[1]
@@ -138,24 +142,25 @@ def test_what_needs_what_is_not_there_is_left_out_and_the_rest_of_a_cell_runs(tm
     assert [cell["error"] for cell in cells] == [None] * 8 + ["SyntaxError"] * 2
 
 
-def test_what_the_site_does_not_carry_is_not_there(tmp_path):
-    cells = said(tmp_path, "import scipy", "import nbgrader", "from matplotlib import pyplot; pyplot.subplots()")
-    assert [cell["error"] for cell in cells] == ["ModuleNotFoundError", "ModuleNotFoundError", None]
+def test_what_the_site_does_not_carry_is_not_there(ran):
+    errors = [cell["error"] for cell in ran["not carried"].values()]
+    assert errors == ["ModuleNotFoundError", "ModuleNotFoundError", None]
 
 
-def test_a_check_in_torch_says_so_whatever_it_is_given(tmp_path):
-    (_, cell) = said(tmp_path, READ, "check('softmax', lambda x, axis=-1: x, backend='torch', points=3)")
+def test_a_check_in_torch_says_so_whatever_it_is_given(ran):
+    (_, cell) = ran["torch"].values()
     assert (cell["earned"], cell["error"]) == (0.0, None)
     assert cell["said"].startswith(SAYS)
 
 
-def test_reports_link_to_the_book_that_the_notebook_was_opened_from(tmp_path):
-    (_, cell) = said(tmp_path, READ, "print(examine('softmax', lambda x, axis=-1: x)._repr_mimebundle_()['text/html'])")
+def test_reports_link_to_the_book_that_the_notebook_was_opened_from(ran):
+    (_, cell) = ran["links"].values()
     assert "href='https://example.org/course/book/self-attention.html#" in cell["said"]
 
 
 def test_where_torch_is_not_installed_the_sentence_says_how_to_install_it(tmp_path):
-    (_, cell) = said(tmp_path, READ, "import torch\nprint(torch.ones(2))", platform="linux")
+    (cells,) = in_a_browser(written(tmp_path, READ, "import torch\nprint(torch.ones(2))"), platform="linux")
+    (_, cell) = cells.values()
     assert cell["error"] is None
     assert cell["said"].startswith("PyTorch is not installed here. This cell is left out, without an error")
     assert "run make torch in the folder of the course, or pip install 'attnlib[torch]'" in cell["said"]
