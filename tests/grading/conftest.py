@@ -38,6 +38,16 @@ def boxes(host) -> Iterator[Boxes]:
 
 
 @pytest.fixture(scope="module")
+def commands_share_a_box(host) -> Iterator[None]:
+    """Have commands that would start a box of their own, and test it, use the one that is there, and test that."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(host, "close", lambda: None)
+        for module in ("grading.__main__", "grading.run"):
+            patch.setattr(f"{module}.Host", lambda limits, **options: host)
+        yield
+
+
+@pytest.fixture(scope="module")
 def browser():
     """A browser for the tests of one module: while it is open, no test can run an event loop of its own."""
     from _tools.chromium import chromium  # which takes a while to import, for the few modules that open pages

@@ -40,7 +40,7 @@ def plan(modules):
 
 
 @pytest.fixture(scope="module")
-def term(modules, plan, tmp_path_factory):
+def term(modules, plan, tmp_path_factory, commands_share_a_box):
     place = tmp_path_factory.mktemp("term")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ATTENTION_CLASS", str(place / "class"))
