@@ -58,19 +58,20 @@ def sources(file: str) -> list[str]:
     return [OPTION.sub("", cell) for cell in CELL.findall(text)] if file.endswith(".md") else [text]
 
 
-class Executed(ast.NodeTransformer):
-    """Removes what only type checkers read."""
-
-    def visit_If(self, node: ast.If) -> ast.AST:
-        return ast.Module(node.orelse, []) if ast.unparse(node.test) == "TYPE_CHECKING" else self.generic_visit(node)
-
-
 def imported(source: str) -> Iterator[str]:
-    for node in ast.walk(Executed().visit(ast.parse(source))):
-        if isinstance(node, ast.Import):
-            yield from (alias.name.partition(".")[0] for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and not node.level:
-            yield node.module.partition(".")[0]
+    return _imported(ast.parse(source))
+
+
+def _imported(node: ast.AST) -> Iterator[str]:
+    """Yield what a statement imports, or a statement within it, except for what only type checkers read."""
+    if isinstance(node, ast.Import):
+        yield from (alias.name.partition(".")[0] for alias in node.names)
+    elif isinstance(node, ast.ImportFrom) and not node.level:
+        yield node.module.partition(".")[0]
+    for_checkers = isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+    for inner in node.orelse if for_checkers else ast.iter_child_nodes(node):
+        if isinstance(inner, ast.stmt | ast.excepthandler | ast.match_case):
+            yield from _imported(inner)
 
 
 @cache
