@@ -1,14 +1,15 @@
-"""The same grades in other ways: on a dask cluster, and through nbgrader's own command."""
+"""The same grades in other ways: through nbgrader's own command, and on a dask cluster, if there is one.
+
+That a cluster gives the same grades is tested in test_cluster_faults.py.
+"""
 
 import os
 import shutil
 import subprocess
 import sys
-import time
-from pathlib import Path
 
 import pytest
-from tiny import ONE_AXIS, ONE_MATRIX, OVERFLOWS, REPOSITORY
+from tiny import ELSEWHERE
 
 from grading import pool
 from grading._untyped import read_notebook
@@ -17,22 +18,11 @@ from grading.run import How, run
 
 pytestmark = pytest.mark.slow
 
-CLASS = {
-    "right": {},
-    "partly": {"answer_one": OVERFLOWS, "answer_two": ONE_MATRIX},
-    "other": {"answer_three": ONE_AXIS},
-    "exits": {"answer_two": "import os\ndef two(query, key): os._exit(0)"},
-    "forges": {"answer_one": "import attnlib.checks as c\nc.check = lambda *a, **k: 2.0\ndef one(x, axis=1): return x"},
-    "shows": {"answer_one": "from IPython.display import HTML\nHTML('<b>seen</b><script>1</script>')"},
-    "draws": {"answer_one": "import base64; print(base64.b64encode(bytes(200)))"},
-}  # fmt: skip
-DASK = Path(sys.executable).with_name("dask")
-
 
 @pytest.fixture(scope="module")
 def here(tiny, boxes):
     """The class, graded on this machine."""
-    for student, edits in CLASS.items():
+    for student, edits in ELSEWHERE.items():
         tiny.submit(student, **edits)
     run(tiny, "tiny", pool=boxes)
     return tiny, grades(tiny)
@@ -44,50 +34,12 @@ def grades(course):
     }
 
 
-@pytest.fixture
-def scheduler(tmp_path):
-    """A real scheduler with two worker processes, which know nothing of the class."""
-    nowhere = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "OMP_NUM_THREADS": "1"}
-    nowhere |= {"PYTHONPATH": str(REPOSITORY), "DASK_DISTRIBUTED__WORKER__DAEMON": "False"}
-    note = tmp_path / "scheduler.json"
-    commands = [
-        [DASK, "scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", note],
-        *([DASK, "worker", "--scheduler-file", note, "--nthreads", "1", "--no-nanny", "--no-dashboard"],) * 2,
-    ]
-    started = [subprocess.Popen(c, cwd=tmp_path, env=nowhere, stderr=subprocess.DEVNULL) for c in commands]
-    until = time.monotonic() + 600
-    while not note.is_file() and time.monotonic() < until:
-        time.sleep(0.1)
-    from distributed import Client
-
-    with Client(scheduler_file=str(note)) as client:
-        client.wait_for_workers(2, timeout=600)
-        yield client.scheduler.address
-    for process in reversed(started):  # a worker that loses its scheduler while it ends may wait for it for ever
-        process.terminate()
-        try:
-            process.wait(10)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-
-
-def test_a_cluster_gives_the_same_grades(here, scheduler, tmp_path):
-    course, expected = here
-    elsewhere = type(course).at(course.root, tmp_path / "class")
-    shutil.copytree(course.folder / "submitted", elsewhere.folder / "submitted")
-    run(elsewhere, "tiny", how=How(scheduler=scheduler))
-    assert grades(elsewhere) == expected
-
-
-def test_what_is_sent_to_a_worker_is_a_notebook_and_inputs(here, monkeypatch):
+def test_what_is_sent_to_a_worker_is_a_notebook_and_inputs(here, boxes, monkeypatch):
     course, _ = here
     packed = []
     monkeypatch.setattr(pool.Boxes, "submit", lambda self, tasks: packed.append(pool._packed(tasks)) or 1 / 0)
-    boxes = How().pool()
     with pytest.raises(ZeroDivisionError):
         run(course, "tiny", ["right"], How(regrade=True), pool=boxes)
-    boxes.close()
     assert "query @ np.swapaxes" in packed[0]
     for secret in ("expected", "mistake", "points", "hint", "By hand", "worked by hand", str(course.folder)):
         assert secret not in packed[0]

@@ -25,6 +25,17 @@ OVERFLOWS = "def one(x, axis=-1):\n    return np.exp(x) / np.exp(x).sum(axis, ke
 ONE_MATRIX = "def two(query, key):\n    return query @ key.T"  # 4/3
 ONE_AXIS = "def three(q, k, v):\n    return (q[0], k[0]), (q[0], v[-1])"  # 1.2
 
+# Answers of each kind that may be graded differently elsewhere.
+ELSEWHERE: dict[str, dict[str, "Edit"]] = {
+    "right": {},
+    "partly": {"answer_one": OVERFLOWS, "answer_two": ONE_MATRIX},
+    "other": {"answer_three": ONE_AXIS},
+    "exits": {"answer_two": "import os\ndef two(query, key): os._exit(0)"},
+    "forges": {"answer_one": "import attnlib.checks as c\nc.check = lambda *a, **k: 2.0\ndef one(x, axis=1): return x"},
+    "shows": {"answer_one": "from IPython.display import HTML\nHTML('<b>seen</b><script>1</script>')"},
+    "draws": {"answer_one": "import base64; print(base64.b64encode(bytes(200)))"},
+}  # fmt: skip
+
 
 def tiny_notebook() -> NotebookNode:
     cells = [nbgrader_cell("imports", "import numpy as np\n\nfrom attnlib.checks import check", locked=True)]
