@@ -97,17 +97,21 @@ def test_a_part_of_the_isolation_that_is_left_out_is_named(box, hole, named):
 
 
 @needs_a_box
-@pytest.mark.parametrize(
-    ("hole", "said"),
-    [
-        ("become_user", "student code could get out of it .*call root: reached who: root"),
-        ("unshare_namespaces", "the isolation failed"),
-    ],
-)
-def test_an_incomplete_isolation_is_not_used(hole, said):
+def test_an_incomplete_isolation_is_not_used(box):
+    box.holes = ("become_user",)
+    try:
+        with pytest.raises(NoSandboxError, match=r"could get out of it .*call root: reached who: root"):
+            require_isolation(box)
+    finally:
+        box.holes = ()
+
+
+@needs_a_box
+def test_an_isolation_that_fails_is_not_used():
+    """Without namespaces, a submission changes what the box itself sees, so this one has a box of its own."""
     with holey_host() as box:
-        box.holes = (hole,)
-        with pytest.raises(NoSandboxError, match=said):
+        box.holes = ("unshare_namespaces",)
+        with pytest.raises(NoSandboxError, match="the isolation failed"):
             require_isolation(box)
 
 
