@@ -5,7 +5,6 @@ compiled.
 """
 
 from types import CodeType
-from typing import Any
 
 from jinja2 import BytecodeCache, Environment
 from jinja2.bccache import Bucket
@@ -36,6 +35,6 @@ class PageExporter(HTMLExporter):
     """nbconvert's exporter of pages, whose templates are compiled once in this process and its forks."""
 
     def _create_environment(self) -> Environment:
-        environment: Any = super()._create_environment()
+        environment: Environment = super()._create_environment()  # type: ignore[no-untyped-call]
         environment.bytecode_cache = _templates
-        return environment  # type: ignore[no-any-return]
+        return environment

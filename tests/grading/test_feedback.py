@@ -2,10 +2,12 @@ from html import escape
 
 import pytest
 from bs4 import BeautifulSoup
+from jinja2 import Environment
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from tiny import REPOSITORY
 from traitlets.config.loader import PyFileConfigLoader
 
+from grading import page_exporter, rendering
 from grading._untyped import NotebookNode
 from grading.feedback import FeedbackExporter, markdown
 from grading.sanitize import safe_html
@@ -129,3 +131,28 @@ def test_what_is_wider_than_the_page_can_be_scrolled_to(browser, tmp_path, monke
         tab.locator("td", has_text="column 99").scroll_into_view_if_needed()
         box = tab.locator("td", has_text="column 99").bounding_box()
         assert 0 <= box["x"] <= 1001 - box["width"]  # a fraction of a pixel is cut
+
+
+@pytest.mark.slow
+def test_no_page_waits_until_a_template_is_compiled(tmp_path, monkeypatch):
+    monkeypatch.setattr(page_exporter, "_templates", page_exporter.CompiledTemplates())
+    rendering.warm_up()  # as it is done before the first page
+
+    def compiled(*given, **options):
+        raise AssertionError("a template is compiled for this page alone")
+
+    monkeypatch.setattr(Environment, "compile", compiled)
+    page = page_of(graded(new_code_cell("", id="essay")), tmp_path=tmp_path, monkeypatch=monkeypatch)
+    assert "essay" in page
+
+
+def test_a_template_that_has_changed_is_compiled_again(tmp_path):
+    file = tmp_path / "course" / "index.html.j2"
+    file.parent.mkdir()
+    (file.parent / "conf.json").write_text('{"base_template": "base", "mimetypes": {"text/html": true}}')
+    pages = []
+    for text in ("before", "after"):
+        file.write_text(text)
+        exporter = FeedbackExporter(template_name="course", extra_template_basedirs=[str(tmp_path)])
+        pages.append(exporter.from_notebook_node(new_notebook())[0])
+    assert pages == ["before", "after"]
