@@ -45,6 +45,11 @@ KINDS = {
     "pipe": lambda path, victim: os.mkfifo(path),
 }
 
+# The lock, the gradebook and the log are opened in ways of their own, a seed is read, and the rest is written as an
+# outcome is.
+OWN_WAYS = ("run.lock", "gradebook.db", "logs/tiny.log", "reports/tiny/seed", "reports/tiny/outcomes/ada.json")
+PLANTED = [(place, kind) for place in FILES for kind in KINDS if place in OWN_WAYS or kind == "link"]
+
 
 @pytest.fixture(scope="module")
 def course(tiny, boxes):
@@ -76,8 +81,7 @@ def assert_untouched(victim):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("place", FILES)
+@pytest.mark.parametrize(("place", "kind"), PLANTED)
 def test_what_is_planted_in_the_place_of_a_file_is_not_followed(course, boxes, victim, place, kind):
     path, kept = course.folder / place, None
     if path.exists():
