@@ -56,39 +56,39 @@ SLOW_TO_SHOW = {
 
 @pytest.mark.parametrize("cell", SLOW_TO_SHOW.values(), ids=SLOW_TO_SHOW)
 def test_what_cannot_be_shown_in_time_is_plain_text_with_a_word_about_it(cell, monkeypatch):
-    monkeypatch.setattr(rendering, "RENDERING_SECONDS", 2)
+    monkeypatch.setattr(rendering, "RENDERING_SECONDS", 1)
     cells = [new_markdown_cell("**Before**"), cell, new_markdown_cell("After")]
     shown, _ = rendering.Sanitize().preprocess(new_notebook(cells=cells), {})
-    assert "Shown as plain text, because showing it took more than 2 seconds" in shown.cells[1].source
+    assert "Shown as plain text, because showing it took more than 1 seconds" in shown.cells[1].source
     assert cell.source.split()[0][:8] in shown.cells[1].source
     page, _ = HTMLExporter().from_notebook_node(shown)  # in time, or this test would not end
     assert "Before" in page
     assert "After" in page
 
 
-def test_a_page_that_cannot_be_made_in_time_is_made_of_plain_text(course, monkeypatch):
+def test_a_page_that_cannot_be_made_in_time_is_made_of_plain_text(course, boxes, monkeypatch):
     for student in ("honest", "slow-page"):
         course.submit(student)
     course.submit_edited("slow-page", lambda notebook: notebook.cells.append(SLOW_TO_SHOW["blanks"]))
-    monkeypatch.setattr(rendering, "RENDERING_SECONDS", 2)
-    run(course, "tiny", ["honest", "slow-page"], How())
+    monkeypatch.setattr(rendering, "RENDERING_SECONDS", 1)
+    run(course, "tiny", ["honest", "slow-page"], How(), pool=boxes)
     honest, slow = (course.feedback(student, "tiny") / "tiny.html" for student in ("honest", "slow-page"))
     assert "Shown as plain text" not in honest.read_text()
-    assert "Shown as plain text, because its page took more than 2 seconds of processor time." in slow.read_text()
+    assert "Shown as plain text, because its page took more than 1 seconds of processor time." in slow.read_text()
     assert "6 / 6 points" in slow.read_text()
 
 
-def test_a_submission_that_something_else_kept_from_being_read_is_read_by_the_next_run(course, monkeypatch):
+def test_a_submission_that_something_else_kept_from_being_read_is_read_by_the_next_run(course, boxes, monkeypatch):
     def lost(*given, **options):
         raise bounded_worker.LostError("its process was ended by something else (exit code -9)")
 
     course.submit("unlucky")
     with monkeypatch.context() as meanwhile:
         meanwhile.setattr(bounded_worker, "_values", lost)
-        (outcome,) = run(course, "tiny", ["unlucky"], How(pages=False))
+        (outcome,) = run(course, "tiny", ["unlucky"], How(pages=False), pool=boxes)
     assert outcome.verdict == "infrastructure"
     assert "ended by something else" in outcome.reason
-    (outcome,) = run(course, "tiny", ["unlucky"], How(pages=False))
+    (outcome,) = run(course, "tiny", ["unlucky"], How(pages=False), pool=boxes)
     assert outcome.verdict == "graded"
 
 
