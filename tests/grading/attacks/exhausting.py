@@ -319,8 +319,8 @@ for n in range(800): display(0, display_id=str(n), update=True)
     _cell("nested-markup", "shows markup that is nested very deeply", """from IPython.display import HTML, display
 display(HTML("<b><a><i>" * 950)); display(HTML("<table>" * 2900)); display(HTML("<div>" * 2900 + "x"))
 """, base="right"),
-    Case("nested-code", "hands in code that is nested too deeply to be read", {"first": "x = " + "-" * 60_000 + "1",
-         "last": "y = " + "1+" * 60_000 + "1"}, base="right", verdicts=("student-error", "crashed", "out-of-memory")),
+    Case("nested-code", "hands in code that is nested too deeply to be read", {"first": "x = " + "-" * 20_000 + "1",
+         "last": "y = " + "1+" * 20_000 + "1"}, base="right", verdicts=("student-error", "crashed", "out-of-memory")),
     Case("nested-brackets", "hands in code with very many brackets", {"first": "(" * 60_000, "last": "f(" * 500 + ")" * 500},
          base="right", verdicts=("student-error", "crashed")),
     Case("nested-text", "hands in text cells that take long to parse", base="right", edit=lambda data: data["cells"].extend(
