@@ -102,7 +102,7 @@ lint: $(TESTING)
 
 # The tests that take longest come first, so that none of them is left running alone at the end.
 library: $(TESTING) ## test the library and its checks alone
-	pytest -n auto --dist worksteal --first tests/attnlib/test_types.py --first tests/checks/test_named.py tests/checks tests/attnlib tests/training
+	pytest -n auto --dist worksteal --first tests/attnlib/test_types.py --first tests/checks/test_report.py tests/checks tests/attnlib tests/training
 
 test-library: library
 

@@ -24,7 +24,7 @@ def pytest_addoption(parser):
     )
     parser.addoption("--first", action="append", default=[], metavar="FILE", help=help)
     help = "try each check with this many seeds; the weekly workflow tries 50"
-    parser.addoption("--seeds", type=int, default=6, metavar="NUMBER", help=help)
+    parser.addoption("--seeds", type=int, default=3, metavar="NUMBER", help=help)
     help = "grade this many submissions on a cluster that fails"
     parser.addoption("--submissions", type=int, default=24, metavar="NUMBER", help=help)
 

@@ -6,7 +6,7 @@ import json
 import re
 import textwrap
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -16,9 +16,11 @@ import numpy as np
 import pytest
 from mistakes import of_every_mistake
 from nbgrader.utils import determine_grade
+from told_apart import confused
 
 import attnlib
 from attnlib.checks import check, examine
+from attnlib.checks.calling.conventions import has_argument
 from attnlib.checks.catalogue import CATALOGUE
 from attnlib.checks.evaluation import Evaluation
 from grading.sanitize import safe_html
@@ -29,16 +31,17 @@ MIME = "application/vnd.attnlib.report+json"
 
 
 def report_of(name, mistake):
-    return _reports(name)[mistake.id]
+    """What a student reads of a mistake: the report, or the remark where it costs nothing."""
+    report = _examined(name)[1][mistake.id]
+    return report.remark or report
 
 
-@cache
-def _reports(name):
-    """What a student reads of each mistake of an exercise: the report, or the remark where it costs nothing."""
+@lru_cache(maxsize=2)  # the tests of an exercise follow each other
+def _examined(name):
+    """The evaluation of an exercise under seed 0, and the report on each mistake."""
     exercise = CATALOGUE[name]
     evaluation = Evaluation(exercise, exercise.backends[0], 0)
-    reports = {mistake.id: evaluation.of(mistake.implementation) for mistake in exercise.mistakes}
-    return {identifier: report.remark or report for identifier, report in reports.items()}
+    return evaluation, {mistake.id: evaluation.of(mistake.implementation) for mistake in exercise.mistakes}
 
 
 def bundle(report):
@@ -67,6 +70,37 @@ def parse(html):
     parser.close()
     assert parser.open == []
     return parser
+
+
+# The name of the mistake ---------------------------------------------------------------------------------------------
+
+REPORTED = 3  # each seed but the first reports every third mistake, starting one mistake later than the previous seed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CATALOGUE, scope="module")
+def test_a_known_mistake_fails_and_is_named_as_itself_whatever_the_seed(name, seeds):
+    exercise, (evaluation, reports) = CATALOGUE[name], _examined(name)
+    options = exercise.ungraded_options
+    has = {one.id: {n for n in options if has_argument(one.implementation, n)} for one in exercise.mistakes}
+    assert not confused(evaluation, has)
+    for identifier, report in reports.items():
+        assert_named(report, identifier, "seed 0")
+    for seed in seeds[1:]:
+        evaluation = Evaluation(exercise, exercise.backends[0], seed)
+        assert not confused(evaluation, has), f"seed {seed}"
+        for mistake in exercise.mistakes[seed % REPORTED :: REPORTED]:
+            report = evaluation.of(mistake.implementation)
+            assert_named(report, mistake.id, f"seed {seed}")
+            assert report.score == reports[mistake.id].score, "the same mistake earns the same"
+
+
+def assert_named(report, identifier, seed):
+    """A mistake costs points, or is remarked upon, and is called by its own name."""
+    assert not report.passed or report.remark, identifier
+    assert report.score < 1 or report.remark
+    report = report.remark or report
+    assert report.mistake == identifier, f"{seed}: {identifier} is called\n{report.message}"
 
 
 # The message --------------------------------------------------------------------------------------------------------

@@ -25,10 +25,10 @@ def call_sampler(
     """
     logits, rng = inputs["logits"], np.random.default_rng(setup["seed"])
     own = logits.copy()  # the first draw gets the logits themselves, and the others what they were before
-    draws = [implementation(logits, rng, **options)]
-    draws += [implementation(own.copy(), rng, **options) for _ in range(setup["draws"] - 1)]
-    counts = np.bincount([_token(x, len(own)) for x in draws], minlength=len(own))
-    return (counts > 0, counts / len(draws)), {}
+    tokens = [_token(implementation(logits, rng, **options), len(own))]
+    tokens += [_token(implementation(own.copy(), rng, **options), len(own)) for _ in range(setup["draws"] - 1)]
+    counts = np.bincount(tokens, minlength=len(own))
+    return (counts > 0, counts / len(tokens)), {}
 
 
 def call_distribution(

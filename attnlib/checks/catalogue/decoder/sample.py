@@ -6,6 +6,7 @@ probability (1 - p)^DRAWS. ``tests/checks/test_call_sampler.py`` adds both up ov
 answer fails with a probability below one in a million, in whatever way it draws.
 """
 
+import bisect
 import inspect
 from collections.abc import Iterator
 from functools import wraps
@@ -38,15 +39,15 @@ def sampler(probabilities: Implementation) -> Implementation:
             raise ValueError("Probabilities contain NaN")  # as NumPy's choice does
         return p
 
-    known: dict[bytes, Any] = {}  # thousands of draws follow each other with the same arguments
+    known: dict[Any, list[float]] = {}  # thousands of draws follow each other with the same arguments
 
     @wraps(probabilities)
     def draw(logits: Any, rng: np.random.Generator, **options: Any) -> int:
-        key = logits.tobytes() + repr(options).encode()
+        key = logits.tobytes(), *options.items()
         if key not in known:
             known.clear()
-            known[key] = np.cumsum(checked(logits, **options))
-        return min(int(np.searchsorted(known[key], rng.random(), side="right")), len(logits) - 1)
+            known[key] = np.cumsum(checked(logits, **options)).tolist()
+        return min(bisect.bisect_right(known[key], rng.random()), len(logits) - 1)  # a tenth of searchsorted's time
 
     draw.probabilities = checked  # type: ignore[attr-defined]
     return draw
