@@ -574,8 +574,8 @@ def counted(monkeypatch):
     return Counted
 
 
-def decoder_of_counted():
-    module = attnlib.torch.Decoder(E, 2, 3, 5).eval()
+def decoder_of_counted(num_layers=5):
+    module = attnlib.torch.Decoder(E, 2, 3, num_layers).eval()
     for layer in module.layers:
         layer.cross_attn.k_proj = Counted(E, E)
     return module
@@ -642,7 +642,7 @@ def test_one_attention_takes_a_cache_for_its_memory(backend):
 
 
 def test_a_compiled_decoder_projects_its_memory_once_too(counted):
-    module, x, memory = decoder_of_counted(), torch.randn(B, LENGTH, E), torch.randn(B, S, E)
+    module, x, memory = decoder_of_counted(2), torch.randn(B, LENGTH, E), torch.randn(B, S, E)
     with torch.no_grad():
         wanted = module(x, memory)
         outs = decoded(torch.compile(module, backend="eager"), x, [4, 3], memory, cache=module.new_cache())

@@ -209,14 +209,14 @@ def test_any_leading_dimensions_are_a_batch(backend, layer):
 
 
 @every_layer
-def test_shape_dtype_and_device_are_kept(typed, layer):
-    backend, dtype = typed
-    module, inputs = layer.build(backend, dtype), layer.inputs(backend, dtype)
-    results = [module(**inputs)] + (leaves(module(**inputs, need_weights=True)) if layer.attends else [])
-    assert {dtype_name(x) for x in results} == {dtype}
+def test_shape_dtype_and_device_are_kept(backend, layer):
     exact = run(layer, Numpy())[0]
-    if dtype != "float64":
-        close(backend.numpy(results[0]), exact, max(TOLERANCE[dtype], 1e-5))
+    for dtype in backend.dtypes:
+        module, inputs = layer.build(backend, dtype), layer.inputs(backend, dtype)
+        results = [module(**inputs)] + (leaves(module(**inputs, need_weights=True)) if layer.attends else [])
+        assert {dtype_name(x) for x in results} == {dtype}
+        if dtype != "float64":
+            close(backend.numpy(results[0]), exact, max(TOLERANCE[dtype], 1e-5))
 
 
 @every_layer
@@ -438,16 +438,15 @@ def test_a_decoder_may_have_values_of_their_own(backend):
 
 
 @every_layer_with_weights
-@pytest.mark.parametrize("i", [0, 2, T - 1])
-def test_a_causal_result_does_not_depend_on_what_comes_later(backend, layer, i):
+def test_a_causal_result_does_not_depend_on_what_comes_later(backend, layer):
     module, inputs = layer.build(backend), layer.inputs(backend)
     options = {} if layer.decodes else {"is_causal": True}
     out = backend.numpy(module(**inputs, **options))
-    other = backend.numpy(inputs["query"]).copy()
-    other[:, i + 1 :] = 77.0
-    changed = backend.numpy(module(**inputs | {"query": backend.array(other)}, **options))
-    close(changed[:, : i + 1], out[:, : i + 1])
-    if i + 1 < T:
+    for i in (0, 2):
+        other = backend.numpy(inputs["query"]).copy()
+        other[:, i + 1 :] = 77.0
+        changed = backend.numpy(module(**inputs | {"query": backend.array(other)}, **options))
+        close(changed[:, : i + 1], out[:, : i + 1])
         assert np.abs(changed[:, i + 1 :] - out[:, i + 1 :]).max() > 0.01
 
 
@@ -1356,9 +1355,8 @@ def test_decoding_stays_on_the_meta_device(name):
 @pytest.mark.parametrize(
     ("name", "dynamic", "lowered"),
     [
-        ("attention with rope and grouped queries", True, "eager"),  # the test of export lowers symbolic shapes
         ("encoder", None, "aot_eager"),
-        ("decoder block", True, "eager"),
+        ("decoder block", True, "eager"),  # the test of export lowers symbolic shapes
         ("learned positions", None, "aot_eager"),
         ("learned positions", True, "eager"),
     ],
@@ -1410,7 +1408,7 @@ class Causal(nn.Module):
 
 @pytest.mark.parametrize(
     ("name", "causal"),
-    [("attention with rope and grouped queries", True), ("block", False), ("block", True), ("encoder with rope", True)],
+    [("attention with rope and grouped queries", True), ("block", False), ("encoder with rope", True)],
 )
 def test_export_keeps_batch_and_length_dynamic(name, causal):
     layer = EVERY[name]
