@@ -152,16 +152,16 @@ def test_top_p_1_keeps_tokens_that_are_smaller_than_rounding_errors(backend):
 # Extremes
 
 
-@pytest.mark.parametrize("temperature", [5e-324, 1e-300, 1e-46, 1e-5, 1e5, 1e46, 1e300, 1.7e308])
 @pytest.mark.parametrize("widest", ["float32", "float64"])
-def test_no_temperature_overflows(monkeypatch, typed, temperature, widest):
+def test_no_temperature_overflows(monkeypatch, typed, widest):
     backend, dtype = typed
     monkeypatch.setattr(attnlib.sampling, "widest_float", lambda xp, device: getattr(xp, widest))  # as on the device
     z = [1.0, 3000.0, -math.inf, 3000.0, -20000.0]
     cold, hot = [0, 0.5, 0, 0.5, 0], [0.25, 0.25, 0, 0.25, 0.25]
-    with np.errstate(over="raise", divide="raise", invalid="raise"):
-        p = backend.numpy(sampling_probabilities(backend.array(z, dtype), temperature=temperature))
-    assert_allclose(p, cold if temperature < 1 else hot, atol=0.06)
+    for temperature in (5e-324, 1e-300, 1e-46, 1e-5, 1e5, 1e46, 1e300, 1.7e308):
+        with np.errstate(over="raise", divide="raise", invalid="raise"):
+            p = backend.numpy(sampling_probabilities(backend.array(z, dtype), temperature=temperature))
+        assert_allclose(p, cold if temperature < 1 else hot, atol=0.06)
 
 
 def test_an_excluded_token_stays_excluded(backend):
