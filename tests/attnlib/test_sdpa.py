@@ -275,9 +275,12 @@ DTYPED = ["plain", "bool mask (5, 7) causal", "float mask (2, 1, 5, 7)", "softca
 
 @pytest.mark.parametrize("what", DTYPED)
 @pytest.mark.parametrize("wanted", [{}, {"return_weights": True}, {"return_lse": True}, ALL], ids=lambda w: "+".join(w))
-def test_the_dtype_is_kept_and_the_error_is_that_of_rounding(typed, what, wanted):
-    backend, dtype = typed
-    case = CASES[what]
+def test_the_dtype_is_kept_and_the_error_is_that_of_rounding(backend, what, wanted):
+    for dtype in backend.dtypes:
+        assert_error_is_that_of_rounding(backend, dtype, CASES[what], wanted)
+
+
+def assert_error_is_that_of_rounding(backend, dtype, case, wanted):
     arrays = [rounded(backend, x, dtype) for x in case.arrays]
     results = sdpa(*(on(backend, x, dtype) for x in arrays), **case.options, **wanted)
     results = results if isinstance(results, tuple) else (results,)
@@ -341,12 +344,15 @@ def test_log_sums_are_natural_logarithms_with_the_maximum_in_them(backend):
 
 @pytest.mark.parametrize("what", NOTHING)
 @pytest.mark.parametrize("way", WAYS)
-def test_a_query_that_may_attend_to_nothing_gets_exactly_0(typed, rng, what, way):
-    backend, dtype = typed
+def test_a_query_that_may_attend_to_nothing_gets_exactly_0(backend, rng, what, way):
     options = NOTHING[what] | WAYS[way]
     q, k, v = (rng.standard_normal(shape) for shape in QKV)
-    results = run(backend, q, k, v, dtype=dtype, **options)
-    results = results if isinstance(results, tuple) else (results,)
+    for dtype in backend.dtypes:
+        results = run(backend, q, k, v, dtype=dtype, **options)
+        assert_nothing_is_0(results if isinstance(results, tuple) else (results,), options, dtype)
+
+
+def assert_nothing_is_0(results, options, dtype):
     nothing = forbidden_rows(options)
     assert nothing.any()
     assert (results[0][:, :, nothing] == 0).all()
@@ -627,11 +633,14 @@ def assert_tiled_is_in_one_piece(backend, dtype, size, what, scores, atol):
     assert (lse[nothing] == -INF).all()
 
 
+IN_TILES = [  # each of them at the first size, with large scores too, and in turn at one of the others
+    *((what, scores, SIZES[0]) for what in TILED for scores in ("small", "of 100")),
+    *((what, "small", SIZES[1:][i % 5]) for i, what in enumerate(TILED)),
+]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("what", TILED)
-@pytest.mark.parametrize(
-    ("scores", "size"), [*(("small", size) for size in SIZES), ("of 100", SIZES[0])], ids=lambda x: str(x).strip("()")
-)
+@pytest.mark.parametrize(("what", "scores", "size"), IN_TILES, ids=lambda x: str(x).strip("()"))
 def test_tiles_give_what_one_piece_gives(what, scores, size):
     # NumPy alone has tiles; both backends meet in the next tests.
     assert_tiled_is_in_one_piece(Numpy(), "float64", size, what, scores, atol=1e-11)
@@ -643,10 +652,14 @@ def test_long_sequences_give_what_one_piece_gives(backend, what):
     assert_tiled_is_in_one_piece(backend, "float64", (257, 511), what, "small", atol=1e-11)
 
 
+MOVING = ("causal", "causal window", "mask: late", "mask: early", "mask: empty rows", "mask: rising", "mask: falling")
+STEEP = ("rising to 1000", "falling from 1000", "with a peak")  # the others are in the tests above
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("what", ["plain", "causal", "causal window", "mask: late", "mask: early", "mask: empty rows",
-                                  "mask: rising", "mask: falling"])  # fmt: skip
-@pytest.mark.parametrize("scores", SCORES)
+@pytest.mark.parametrize(
+    ("what", "scores"), [*(("plain", x) for x in SCORES), *((what, x) for what in MOVING for x in STEEP)]
+)
 def test_running_maxima_may_rise_and_fall(what, scores):
     assert_tiled_is_in_one_piece(Numpy(), "float64", (257, 1537), what, scores, atol=1e-10)
 

@@ -62,15 +62,23 @@ def run_with_mask(backend, arrays, dtype, options, mask=None):
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-@pytest.mark.parametrize("place", ["query", "key", "value"])
-def test_a_query_that_attends_to_nan_has_context_nan(backend, rng, size, rule, dtype, place):
+def test_a_query_that_attends_to_nan_has_context_nan(backend, rng, size, rule, dtype):
     (T, S), options = SIZES[size], RULES[rule]
     arrays = qkv(rng, T, S)
-    at = (T if place == "query" else S) // 2
     clean = run_with_mask(backend, arrays, dtype, options)
-    arrays[["query", "key", "value"].index(place)][0, at, 2] = NAN
-    out = run_with_mask(backend, arrays, dtype, options)
-    seen = allowed(T, S, **options)
+    for place, x in zip(("query", "key", "value"), arrays, strict=True):
+        at = (0, len(x[0]) // 2, 2)
+        before, x[at] = x[at], NAN
+        assert_nan_spreads(
+            place, run_with_mask(backend, arrays, dtype, options), clean, allowed(T, S, **options), dtype
+        )
+        x[at] = before
+
+
+def assert_nan_spreads(place, out, clean, seen, dtype):
+    """Compare the context with nan in this array, halfway and in column 2, with the one without."""
+    T, S = seen.shape
+    at = (T if place == "query" else S) // 2
     lost = np.zeros((2, T, D), bool)
     if place == "query":
         lost[0, at] = seen[at].any()
@@ -86,24 +94,24 @@ def test_a_query_that_attends_to_nan_has_context_nan(backend, rng, size, rule, d
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("rule", RULES)
-def test_a_score_of_inf_is_nan_and_one_of_minus_inf_no_weight(typed, rng, size, rule):
-    backend, dtype = typed
+def test_a_score_of_inf_is_nan_and_one_of_minus_inf_no_weight(backend, rng, size, rule):
     (T, S), options = SIZES[size], RULES[rule]
     arrays = qkv(rng, T, S)
     at, seen = S // 2, allowed(T, S, **options)
-    arrays[1][0, at, 2] = INF
-    out = run_with_mask(backend, arrays, dtype, options)
-    assert np.isnan(out[0, seen[:, at]]).all()
-    assert np.isfinite(out[1]).all()
-    arrays[1][0, at, 2] = -INF
-    out = run_with_mask(backend, arrays, dtype, options)
     arrays[1][0, at, 2] = 0
     without = attend(*(x[:1] for x in arrays), seen & (np.arange(S) != at)).context if S < 100 else None
     others = seen.sum(-1) > 1
-    if without is not None:
-        assert_allclose(out[0, others], without[0, others], **close(dtype))
-    assert np.isfinite(out[0, others]).all()
-    assert np.isfinite(out[1]).all()
+    for dtype in backend.dtypes:
+        arrays[1][0, at, 2] = INF
+        out = run_with_mask(backend, arrays, dtype, options)
+        assert np.isnan(out[0, seen[:, at]]).all(), dtype
+        assert np.isfinite(out[1]).all(), dtype
+        arrays[1][0, at, 2] = -INF
+        out = run_with_mask(backend, arrays, dtype, options)
+        if without is not None:
+            assert_allclose(out[0, others], without[0, others], **close(dtype))
+        assert np.isfinite(out[0, others]).all(), dtype
+        assert np.isfinite(out[1]).all(), dtype
 
 
 @pytest.mark.parametrize("kind", ["bool", "float", "wide"])
@@ -199,16 +207,16 @@ def test_a_nan_that_may_attend_to_nothing_stays_alone(backend, rng, size, kind, 
 
 @pytest.mark.parametrize("size", ["one key", "few keys", "16 keys", "more keys"])
 @pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("place", ["query", "key", "value"])
-def test_a_batch_of_heads_follows_the_same_rule(backend, rng, size, rule, place):
+def test_a_batch_of_heads_follows_the_same_rule(backend, rng, size, rule):
     # (B, H, T, D) takes code paths of its own.
     (T, S), options = SIZES[size], RULES[rule]
-    arrays = qkv(rng, T, S)
-    arrays[["query", "key", "value"].index(place)][0, (T if place == "query" else S) // 2, 2] = NAN
-    expected = run_with_mask(backend, arrays, "float64", options)
-    out = run_with_mask(backend, [x[None] for x in arrays], "float64", options)[0]
-    assert_array_equal(np.isnan(out), np.isnan(expected))
-    assert_allclose(out, expected, **close("float64"))
+    for place in range(3):
+        arrays = qkv(rng, T, S)
+        arrays[place][0, len(arrays[place][0]) // 2, 2] = NAN
+        expected = run_with_mask(backend, arrays, "float64", options)
+        out = run_with_mask(backend, [x[None] for x in arrays], "float64", options)[0]
+        assert_array_equal(np.isnan(out), np.isnan(expected))
+        assert_allclose(out, expected, **close("float64"))
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
