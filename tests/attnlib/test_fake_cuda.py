@@ -141,9 +141,17 @@ LONG = {
 }
 
 
+GROUPED = ("window", "causal, float mask", "window, softcap", "causal, lse")  # one of each way to make blocks
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("options", LONG.values(), ids=LONG)
-@pytest.mark.parametrize("H_key", [H, 1], ids=["equal heads", "grouped"])
+@pytest.mark.parametrize(
+    ("options", "H_key"),
+    [
+        *(pytest.param(options, H, id=what) for what, options in LONG.items()),
+        *(pytest.param(LONG[what], 1, id=f"grouped, {what}") for what in GROUPED),
+    ],
+)
 def test_many_queries_stay_on_cuda_and_get_no_mask_of_all_pairs(options, H_key):
     with fake_cuda():
         q, k, v = cuda(B, H, MANY, D), cuda(B, H_key, MANY_KEYS, D), cuda(B, H_key, MANY_KEYS, D_V)
