@@ -1366,7 +1366,7 @@ def test_torch_compile_sees_one_graph(name, dynamic, lowered):
     module = layer.build(Torch("cpu")).requires_grad_(False)
     torch._dynamo.reset()
     compiled = torch.compile(module, fullgraph=True, backend=lowered, dynamic=dynamic)
-    for length in (T, 11):
+    for length in (T, 11) if dynamic else (T,):
         inputs = layer.inputs(Torch("cpu"), length=length)
         torch.testing.assert_close(compiled(**inputs, **options_of(layer)), module(**inputs, **options_of(layer)))
 
