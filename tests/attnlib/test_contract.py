@@ -629,10 +629,10 @@ def test_what_is_public_is_listed():
 # Of calls that differ in their options, the one with most of them. Where a function is left out, another one calls it,
 # or the tests of masks, positions, attention, heads and layers compile it for every length.
 FOR_EVERY_SIZE = (
-    *("softmax", "dot", "general", "cosine", "gaussian", "attention_with_float_mask", "attention_rollout", "rnn_cell"),
+    *("softmax", "dot", "general", "cosine", "gaussian", "attention_with_float_mask", "attention_rollout"),
     *("scaled_dot_product_attention_with_all_options", "scaled_dot_product_attention_backward_with_all_options"),
-    *("encode_with_lengths", "bahdanau_step_with_float_mask", "luong_step_concat", "rope_tables_scaled"),
-    *("rms_norm_with_weight", "swiglu", "sampling_probabilities_with_all_options"),
+    *("rnn_cell", "gru_cell", "encode_with_lengths", "bahdanau_step_with_float_mask", "luong_step_concat"),
+    *("rope_tables_scaled", "rms_norm_with_weight", "swiglu", "sampling_probabilities_with_all_options"),
 )
 LOWERED = (
     *("softmax", "self_attention", "multi_head_attention", "attention_rollout", "luong_step_general"),
