@@ -1,17 +1,83 @@
 """A page in a tab of its own, and what went wrong on it."""
 
+import collections
 import contextlib
 
 # A page lays out what is far below the screen part by part (test_layout_in_parts.py).
 LAID_OUT = "!document.documentElement.classList.contains('from-top')"
 
+# What a page that is open can be told. Everything else that new_context takes holds for the whole life of a page.
+USUAL_MEDIA = {"media": "null", "color_scheme": "light", "reduced_motion": "null", "forced_colors": "null"}
+USUAL_SIZE = {"width": 1280, "height": 900}
+# What a page of the book keeps in the browser goes, and as it leaves, it keeps nothing more.
+FORGET = """async () => {
+    for (const one of [localStorage, sessionStorage]) one.clear();
+    Storage.prototype.setItem = () => {};
+    for (const name of await caches.keys()) await caches.delete(name);
+}"""
+waiting: dict[tuple, list] = collections.defaultdict(list)
+
 
 @contextlib.contextmanager
-def tab(browser, site, address, *, width=1280, scheme="light", before=""):
+def clean_page(browser, *, before="", cached=True, **options):
+    """A page that knows nothing of any other, with these options of Playwright's new_context.
+
+    A browser takes longer to start a new page than to show one of ours in it. So a page that one test has closed is
+    emptied and given to the next test that wants one with the same script in it and the same lasting options.
+    """
+    options = {"viewport": USUAL_SIZE} | USUAL_MEDIA | options
+    size, media = options.pop("viewport"), {name: options.pop(name) for name in USUAL_MEDIA}
+    free = waiting[browser, before, cached, *sorted(options.items())]
+    page = free.pop() if free else new_page(browser, before, cached, options)
+    page.set_viewport_size(size)
+    page.emulate_media(**media)
+    try:
+        yield page
+    except BaseException:
+        page.context.close()
+        raise
+    if emptied(page, scripts=options.get("java_script_enabled", True)):
+        free.append(page)
+    else:
+        page.context.close()
+
+
+def new_page(browser, before, cached, options):
+    context = browser.new_context(**options)
+    context.set_default_timeout(300_000)  # a busy machine takes its time
+    page = context.new_page()
+    if before:
+        page.add_init_script(before)
+    if not cached:
+        session = context.new_cdp_session(page)
+        session.send("Network.enable")
+        session.send("Network.setCacheDisabled", {"cacheDisabled": True})
+    return page
+
+
+def emptied(page, scripts):
+    """Bring a page back to where it began, and return whether that was possible."""
+    if page.is_closed() or not page.url.startswith("http"):
+        return False
+    for other in page.context.pages:
+        if other is not page:
+            other.close()
+    page.unroute_all()
+    page.context.unroute_all()
+    page.context.clear_permissions()
+    if scripts:
+        page.evaluate(FORGET)
+    page.goto("about:blank")
+    page.mouse.move(0, 0)
+    return True
+
+
+@contextlib.contextmanager
+def tab(browser, site, address, *, width=1280, scheme="light", before="", cached=True):
     """A page in a tab that knows nothing of any other, what goes wrong on it while it is open, and what it loaded."""
-    with browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme) as context:
-        context.set_default_timeout(300_000)  # a busy machine takes its time
-        page, wrong, loads = context.new_page(), [], []
+    look = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme}
+    with clean_page(browser, before=before, cached=cached, **look) as page:
+        wrong, loads = [], []
 
         def report(message):
             return f"console: {message.text} ({message.location['url']})"
@@ -22,16 +88,31 @@ def tab(browser, site, address, *, width=1280, scheme="light", before=""):
         def lost(request):  # and not given up by a page that leads to the next
             return request.failure != "net::ERR_ABORTED"
 
-        page.on("pageerror", lambda error: wrong.append(f"page error: {error}"))
-        page.on("console", lambda message: wrong.append(report(message)) if message.type == "error" else None)
-        page.on("requestfailed", lambda request: wrong.append(f"failed: {request.url}") if lost(request) else None)
-        page.on(
-            "response", lambda answer: wrong.append(f"{answer.status}: {answer.url}") if answer.status > 399 else None
-        )
-        page.on("request", lambda request: wrong.append(f"foreign: {request.url}") if foreign(request.url) else None)
-        page.on("requestfinished", lambda request: loads.append(request))
-        page.add_init_script(before)
-        page.goto(site + address)
-        page.wait_for_load_state("networkidle")
-        page.wait_for_function(LAID_OUT)
-        yield page, wrong, loads
+        with listening(
+            page,
+            pageerror=lambda error: wrong.append(f"page error: {error}"),
+            console=lambda message: wrong.append(report(message)) if message.type == "error" else None,
+            requestfailed=lambda request: wrong.append(f"failed: {request.url}") if lost(request) else None,
+            response=lambda answer: wrong.append(f"{answer.status}: {answer.url}") if answer.status > 399 else None,
+            request=lambda request: wrong.append(f"foreign: {request.url}") if foreign(request.url) else None,
+            requestfinished=lambda request: loads.append(request),
+        ):
+            page.goto(site + address)
+            page.wait_for_load_state("networkidle")
+            wait_until(page, LAID_OUT)
+            yield page, wrong, loads
+
+
+def wait_until(page, expression, arg=None):
+    """Wait until an expression is true. Playwright by itself would look at each frame, which then has to be drawn."""
+    page.wait_for_function(expression, arg=arg, polling=50)
+
+
+@contextlib.contextmanager
+def listening(page, **listeners):
+    """Call these functions when events of their names happen, and no longer."""
+    for name, listener in listeners.items():
+        page.on(name, listener)
+    yield
+    for name, listener in listeners.items():
+        page.remove_listener(name, listener)

@@ -1,8 +1,10 @@
-"""An interactive element on an open page, in a context of its own."""
+"""An interactive element on a page that knows nothing of any other."""
 
 import contextlib
 import re
 import urllib.parse
+
+from browser_tab import clean_page, listening, wait_until
 
 # What is read aloud: each text that the line below a drawing had while it was live.
 HEAR = """
@@ -82,7 +84,7 @@ class OpenModel(OpenElement):
 
     def parts(self, *names):
         """The settings in the address, once it contains all of these."""
-        self.page.wait_for_function("names => names.every(one => RegExp(one).test(location.hash))", arg=[*names])
+        wait_until(self.page, "names => names.every(one => RegExp(one).test(location.hash))", [*names])
         found = urllib.parse.parse_qs(self.page.evaluate("location.hash").partition("?")[2])
         return {name: values[0] for name, values in found.items()}
 
@@ -93,11 +95,8 @@ def opener(browser, chapter, kind):
     with contextlib.ExitStack() as stack:
 
         def open_element(address=chapter, **options):
-            plain = {"viewport": {"width": 1280, "height": 900}, "reduced_motion": "reduce"}
-            context = stack.enter_context(browser.new_context(**plain | options))
-            context.set_default_timeout(120_000)
-            page, wrong = context.new_page(), []
-            page.on("pageerror", lambda error: wrong.append(str(error)))
+            page, wrong = stack.enter_context(clean_page(browser, **{"reduced_motion": "reduce"} | options)), []
+            stack.enter_context(listening(page, pageerror=lambda error: wrong.append(str(error))))
             page.goto(address)
             return kind(page, wrong)
 
