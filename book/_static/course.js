@@ -42,7 +42,8 @@
   }
 
   function watch(box) {
-    for (const one of [box, ...box.children]) sizes.observe(one);
+    // What is in a <pre> are words within a line, which have no size to observe, and often thousands of them.
+    for (const one of box.matches("pre") ? [box] : [box, ...box.children]) sizes.observe(one);
   }
 
   document.addEventListener("DOMContentLoaded", () => document.querySelectorAll(SCROLLS).forEach(watch));

@@ -1,5 +1,6 @@
 """The barriers that axe-core finds on a page, in light and in dark."""
 
+import collections
 from pathlib import Path
 
 import axe_playwright_python
@@ -7,48 +8,79 @@ import axe_playwright_python
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
 # A page has thousands of texts but only about a hundred looks, and measuring their contrast takes axe longer than all
 # other rules. Contrast follows from the styles of an element and of everything that it is in, so it is the same for all
-# texts of one look, and three of each are enough. Form fields and shadow trees are never left out.
+# texts of one look, on all pages, and three of each are enough. Elements that are hidden or hold no text themselves
+# have no contrast, but axe would take long to find that out. Form fields and shadow trees are never left out.
+#
+# Axe goes through everything on a page. So whatever it need not see is taken out meanwhile: the letters of formulas
+# that have all been seen, and spans that do nothing but colour words, as in code. Their words stay in their places.
 SAME_LOOK = "data-same-look"
-MARK_SAME_LOOKS = """name => {
-    const grounds = new Map(), counts = new Map(), formulas = new Set();
+ENOUGH = 3
+checked_looks: collections.Counter[str] = collections.Counter()  # how often they had enough contrast, on any page
+MARK_SAME_LOOKS = """([name, checked]) => {
+    const known = new Set(checked), grounds = new Map(), counts = new Map(), formulas = new Set(), plain = new Set();
     const values = (style, keys) => keys.map(key => style[key]);
     const paint = ['backgroundColor', 'backgroundImage', 'opacity', 'filter', 'position'];
-    const plain = 'rgba(0, 0, 0, 0)|none|1|none|static';
-    const painted = style => values(style, paint).join('|').replace(plain, '');
+    const unpainted = 'rgba(0, 0, 0, 0)|none|1|none|static';
+    const painted = style => values(style, paint).join('|').replace(unpainted, '');
     const beside = (one, part) => {
         const style = getComputedStyle(one, part), content = style.content;
         return ['none', 'normal'].includes(content) ? '' : content + painted(style);
     };
+    const besides = one => ['::before', '::after'].map(part => beside(one, part)).join('');
     const ground = one => {  // what is drawn behind a text, from the page to the element
         if (!grounds.has(one)) {
             const above = one.parentElement ? ground(one.parentElement) : '';
-            const drawn = ['::before', '::after'].map(part => beside(one, part));
-            grounds.set(one, above + painted(getComputedStyle(one)) + drawn.join(''));
+            grounds.set(one, above + painted(getComputedStyle(one)) + besides(one));
         }
         return grounds.get(one);
     };
     const says = one => [...one.childNodes].some(node => node.nodeType === Node.TEXT_NODE && node.data.trim());
-    for (const one of document.body.querySelectorAll('*')) {
-        one.removeAttribute(name);
-        if (!one.checkVisibility() || !says(one) || one.matches('label, label *, button, option, textarea')) continue;
-        const letter = one.textContent.trim().length < 2;  // of which axe says nothing
+    const seen = one => {
+        // Of single letters and of what is disabled, axe says nothing.
+        const exempt = [one.textContent.trim().length < 2, !!one.closest(':disabled, [aria-disabled=true]')];
         const ink = values(getComputedStyle(one), ['color', 'fontSize', 'fontWeight', 'textShadow']);
-        const look = [letter, ground(one), ...ink].join('|');
+        const look = [...exempt, ground(one), ...ink].join('|');
+        if (known.has(look)) return true;
         counts.set(look, 1 + (counts.get(look) ?? 0));
-        one.toggleAttribute(name, counts.get(look) > 3);
-        if (counts.get(look) <= 3) formulas.add(one.closest('math'));
+        if (counts.get(look) <= ENOUGH) formulas.add(one.closest('math'));
+        return counts.get(look) > ENOUGH;
+    };
+    const shape = ['display', 'paddingLeft', 'paddingRight', 'marginLeft', 'marginRight', 'borderWidth'];
+    const bare = one => {  // whether the words around it would stand where they do without it
+        const style = getComputedStyle(one), around = getComputedStyle(one.parentElement);
+        const inline = ['inline', ...Array(4).fill('0px'), '0px'].join();
+        return style.font === around.font && values(style, shape).join() === inline && !besides(one);
+    };
+    const all = [...document.body.querySelectorAll('*')];
+    for (const one of all) {
+        const field = one.matches('label, label *, button, option, textarea, input, select');
+        const shown = one.checkVisibility(), same = !field && (!shown || !says(one) || seen(one));
+        one.toggleAttribute(name, same);
+        if (!same || !one.matches('span, em') || one.closest('button, svg')) continue;
+        if ([...one.attributes].every(({name: its}) => [name, 'class'].includes(its))) plain.add(one);
+    }
+    for (const one of all.reverse()) {
+        if (plain.has(one) && !([...one.children].every(part => plain.has(part)) && bare(one))) plain.delete(one);
     }
     axe.configure({rules: [{id: 'color-contrast', selector: `*:not([${name}])`}]});
-    return [...document.querySelectorAll('math')].filter(one => !formulas.has(one));
-}"""
-# Axe goes through everything on a page. To save time, formulas are emptied while it runs, unless one of their letters
-# is among the three texts of a look that it checks.
-RUN = """([where, formulas]) => {
-    const parts = formulas.map(one => [...one.childNodes]);
-    formulas.forEach(one => one.replaceChildren());
+    return {
+        looks: [...counts].map(([look, count]) => [look, Math.min(count, ENOUGH)]),
+        spans: [...plain].filter(one => !plain.has(one.parentElement)),
+        emptied: [...document.querySelectorAll('math')].filter(one => !formulas.has(one)),
+    };
+}""".replace("ENOUGH", str(ENOUGH))
+RUN = """([where, {looks, spans, emptied}, again]) => {
+    const folds = again ? [...document.querySelectorAll('details:not([open], :not([open]) *)')] : [];
+    const parts = [...emptied, ...folds].map(one => [one, [...one.childNodes]]);
+    const words = spans.map(one => [one, new Text(one.textContent)]);
+    words.forEach(([one, text]) => one.replaceWith(text));
+    parts.forEach(([one, all]) => one.replaceChildren(...all.filter(part => part.localName === 'summary')));
     return axe.run(where ?? document, {resultTypes: ['violations']})
-        .then(found => found.violations)
-        .finally(() => formulas.forEach((one, n) => one.replaceChildren(...parts[n])));
+        .then(found => [found.violations, looks])
+        .finally(() => {
+            parts.forEach(([one, all]) => one.replaceChildren(...all));
+            words.forEach(([one, text]) => text.replaceWith(one));
+        });
 }"""
 # Axe goes through the whole page even if it is asked about one element, so everything around that element is removed.
 ALONE = """where => {
@@ -59,14 +91,21 @@ ALONE = """where => {
 SETTLED = "new Promise(next => setTimeout(next, 400))"  # the theme looks anew at what scrolls a while after a resize
 
 
-def violations(page, where: str | None = None) -> list[str]:
-    """Violations of any impact that axe finds on a page or in one of its elements, with the first places of each."""
+def violations(page, where: str | None = None, *, again: bool = False) -> list[str]:
+    """Violations of any impact that axe finds on a page or in one of its elements, with the first places of each.
+
+    Where axe looks again at a page of which only colours and sizes have changed, it leaves out what is folded away.
+    """
     if where:
         page.evaluate(ALONE, where)
-    formulas = page.evaluate_handle(MARK_SAME_LOOKS, SAME_LOOK)
+    known = [look for look, count in checked_looks.items() if count >= ENOUGH]
+    unseen = page.evaluate_handle(MARK_SAME_LOOKS, [SAME_LOOK, known])
+    found, looks = page.evaluate(RUN, [where, unseen, again])
+    if "color-contrast" not in [one["id"] for one in found]:
+        checked_looks.update(dict(looks))
     return [
         f"{one['id']} ({one['impact']}), {len(one['nodes'])} times: {[node['target'] for node in one['nodes'][:3]]}"
-        for one in page.evaluate(RUN, [where, formulas])
+        for one in found
     ]
 
 
@@ -75,3 +114,20 @@ def go_dark(page) -> None:
     page.emulate_media(color_scheme="dark")
     page.locator("html[data-theme=dark]").wait_for()
     page.evaluate(SETTLED)
+
+
+# A screen of 1,280 pixels at 400 percent.
+ENLARGED = {"width": 320, "height": 256}
+
+
+def violations_in_every_look(page, where: str) -> list[str]:
+    """Violations in an element at 400 percent, by day and at night, and at its usual size in forced colours."""
+    page.set_viewport_size(ENLARGED)
+    found = violations(page, where)
+    go_dark(page)
+    found += violations(page, where, again=True)
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.emulate_media(color_scheme="light", forced_colors="active")
+    page.locator("html[data-theme=light]").wait_for()
+    page.evaluate(SETTLED)
+    return found + violations(page, where, again=True)
