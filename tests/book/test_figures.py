@@ -2,6 +2,7 @@
 
 import pytest
 from axe import AXE, violations
+from browser_tab import clean_page, tab
 from cut_off import DRAW_PICTURES, OPEN_ALL, UNHINTED, cut_off
 from pages import HTML
 from playwright.sync_api import expect
@@ -34,8 +35,7 @@ def test_a_figure_is_drawn_when_the_reader_comes_near_it_and_nothing_moves(opene
 
 
 def test_without_javascript_all_figures_are_there(browser, site):
-    with browser.new_context(java_script_enabled=False) as context:
-        page = context.new_page()
+    with clean_page(browser, java_script_enabled=False) as page:
         page.goto(site + PAGE)
         assert page.locator(".picture svg").count() == page.locator(".picture").count() > 5
 
@@ -43,10 +43,8 @@ def test_without_javascript_all_figures_are_there(browser, site):
 @pytest.mark.parametrize("colours", ["none", "active"])
 @pytest.mark.parametrize("javascript", [True, False])
 def test_what_scrolls_fades_where_something_is_hidden(browser, site, colours, javascript):
-    with browser.new_context(
-        viewport={"width": PHONE, "height": 800}, forced_colors=colours, java_script_enabled=javascript
-    ) as context:
-        page = context.new_page()
+    look = {"viewport": {"width": PHONE, "height": 800}, "forced_colors": colours}
+    with clean_page(browser, **look, java_script_enabled=javascript) as page:
         page.goto(site + PAGE)
         page.evaluate(PLANT)
         for place, fades in ((0, [True, False, True]), (500, [True, True, True]), (9999, [True, True, False])):
@@ -54,6 +52,14 @@ def test_what_scrolls_fades_where_something_is_hidden(browser, site, colours, ja
             # Where JavaScript is off, wait_for_function looks only once, so this asks again.
             asked = (page.evaluate(FADES) for _ in range(1000))
             assert next((found for found in asked if found == fades), None), page.evaluate(FADES)
+
+
+@pytest.fixture(scope="module")
+def planted(browser, site):
+    """A page on a phone, with a box that scrolls."""
+    with tab(browser, site, PAGE, width=PHONE) as (page, *_):
+        page.evaluate(PLANT)
+        yield page
 
 
 @pytest.mark.parametrize(
@@ -65,16 +71,22 @@ def test_what_scrolls_fades_where_something_is_hidden(browser, site, colours, ja
         (".bd-article pre { color: inherit }", None),
     ],
 )
-def test_a_planted_box_without_a_hint_is_found(opened, fault, found):
-    page, _ = opened(PAGE, width=PHONE)
-    page.evaluate(PLANT)
-    page.add_style_tag(content=fault)
-    assert {one.split()[0] for one in cut_off(page, UNHINTED)} == ({found} if found else set())
+def test_a_planted_box_without_a_hint_is_found(planted, fault, found):
+    style = planted.add_style_tag(content=fault)
+    assert {one.split()[0] for one in cut_off(planted, UNHINTED)} == ({found} if found else set())
+    style.evaluate("one => one.remove()")
+
+
+@pytest.fixture(scope="module")
+def phone(browser, site):
+    """A page on a phone, for tests that close what they enlarge, and what went wrong on it."""
+    with tab(browser, site, PAGE, width=PHONE) as (page, wrong, _):
+        yield page, wrong
 
 
 @pytest.mark.parametrize("close", ["Escape", "button", "tap"])
-def test_a_tap_enlarges_a_figure_and_the_focus_returns(opened, close):
-    page, wrong = opened(PAGE, width=PHONE)
+def test_a_tap_enlarges_a_figure_and_the_focus_returns(phone, close):
+    page, wrong = phone
     picture, button = page.locator(".picture").first, page.locator(".enlarge").first
     picture.scroll_into_view_if_needed()
     before = picture.locator("svg").bounding_box()

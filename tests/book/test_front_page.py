@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from browser_tab import tab
+from browser_tab import clean_page, tab, wait_until
 from bs4 import BeautifulSoup
 from pages import ROOT, build_small, lessons, text
 
@@ -56,7 +56,7 @@ def test_another_ending_and_another_word_change_the_arcs_and_what_is_said(front)
 
 
 def test_nothing_goes_on_moving(front):
-    front.wait_for_function("!document.querySelector('.flowing')")
+    wait_until(front, "!document.querySelector('.flowing')")
     assert front.evaluate("document.getAnimations().filter(one => one.timeline === document.timeline).length") == 0
 
 
@@ -68,8 +68,7 @@ def test_without_motion_nothing_flows(opened):
 
 
 def test_without_javascript_both_sentences_and_their_shares_are_there(browser, site):
-    with browser.new_context(java_script_enabled=False) as context:
-        page = context.new_page()
+    with clean_page(browser, java_script_enabled=False) as page:
         page.goto(site + FRONT)
         sentences = page.locator(".attending-words").all_inner_texts()
     assert [ending in one for one, ending in zip(sentences, ("thirsty", "warm"), strict=True)] == [True, True]
@@ -127,7 +126,7 @@ def save_and_erase(page, file):
     with page.expect_download() as download:
         page.get_by_role("button", name="Save as a file").click()
     download.value.save_as(file)
-    page.on("dialog", lambda dialog: dialog.accept())
+    page.once("dialog", lambda dialog: dialog.accept())
     page.get_by_role("button", name="Erase").click()
     return json.loads(file.read_text())
 
@@ -188,14 +187,26 @@ def test_checks_passed_in_the_browser_version_are_counted_saved_loaded_and_erase
         assert not wrong
 
 
+@pytest.fixture(scope="module")
+def said_of(browser, site):
+    """What the front page says when the browser has kept this text as the reader's progress."""
+    with tab(browser, site, FRONT) as (page, wrong, _):
+
+        def said(kept):
+            page.evaluate("([key, kept]) => localStorage.setItem(key, kept)", [KEY, kept])
+            page.reload()
+            words = page.locator(".progress-so-far p").first.inner_text()
+            assert not wrong
+            return words
+
+        yield said
+
+
 @pytest.mark.parametrize("checks", ["7", "[]", "null", '{"X": 1}', '{"X": {"softmax": "yes"}}', '{"X": ["softmax"]}'])
-def test_damaged_checks_are_dropped_and_the_rest_of_the_progress_is_kept(browser, site, checks):
-    kept = f'{{"read": {{"masks": "2026-01-02"}}, "answers": {{}}, "checks": {checks.replace("X", NOTEBOOK)}}}'
-    with tab(browser, site, FRONT, before=f"localStorage.setItem('{KEY}', {json.dumps(kept)})") as (page, wrong, _):
-        said = page.locator(".progress-so-far p").first.inner_text()
-        assert said.startswith("You have read 1 of 18")
-        assert said.endswith("first try.")
-        assert not wrong
+def test_damaged_checks_are_dropped_and_the_rest_of_the_progress_is_kept(said_of, checks):
+    said = said_of(f'{{"read": {{"masks": "2026-01-02"}}, "answers": {{}}, "checks": {checks.replace("X", NOTEBOOK)}}}')
+    assert said.startswith("You have read 1 of 18")
+    assert said.endswith("first try.")
 
 
 @pytest.mark.parametrize(
@@ -205,10 +216,8 @@ def test_damaged_checks_are_dropped_and_the_rest_of_the_progress_is_kept(browser
         '{"read": {}, "answers": {}, "checks": {"__proto__": {"softmax": true}, "constructor": {"dot": true}}}',
     ],
 )
-def test_damaged_progress_is_no_progress(browser, site, kept):
-    with tab(browser, site, FRONT, before=f"localStorage.setItem('{KEY}', {json.dumps(kept)})") as (page, wrong, _):
-        assert page.locator(".progress-so-far p").first.inner_text().startswith("You have read 0 of 18")
-        assert not wrong
+def test_damaged_progress_is_no_progress(said_of, kept):
+    assert said_of(kept).startswith("You have read 0 of 18")
 
 
 def test_a_browser_that_keeps_nothing_says_so(browser, site):

@@ -1,6 +1,7 @@
 """The header of a page: each of its buttons shows when it has the focus, and the dialogs it opens have names."""
 
 import pytest
+from browser_tab import tab
 
 pytestmark = pytest.mark.slow
 
@@ -20,10 +21,18 @@ ACCENT = """() => {
 MENU = ".dropdown-download-buttons > button"
 
 
+@pytest.fixture(scope="module")
+def page(browser, site):
+    with tab(browser, site, PAGE) as (page, *_):
+        yield page
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
-def test_each_button_and_each_item_of_the_menu_shows_the_focus(opened, width, scheme):
-    page, _ = opened(PAGE, width=width, scheme=scheme)
+def test_each_button_and_each_item_of_the_menu_shows_the_focus(page, width, scheme):
+    page.set_viewport_size({"width": width, "height": 900})
+    page.emulate_media(color_scheme=scheme)
+    page.locator(f"html[data-theme={scheme}]").wait_for()
     page.locator(MENU).click()
     page.locator(".dropdown-menu.show").wait_for()
     shown = [one for one in page.locator(CONTROLS).all() if one.is_visible()]
@@ -34,6 +43,8 @@ def test_each_button_and_each_item_of_the_menu_shows_the_focus(opened, width, sc
         if not found["has"] or found["ring"] < 2 or found["colour"] != page.evaluate(ACCENT):
             without.append((one.get_attribute("class"), found))
     assert without == []
+    page.locator(MENU).click()
+    page.locator(".dropdown-menu.show").wait_for(state="hidden")
 
 
 def dialogs(page):

@@ -1,6 +1,7 @@
 """Code that a page hides is only text until the reader opens it; then it is like any other code."""
 
 import pytest
+from browser_tab import clean_page
 
 pytestmark = pytest.mark.slow
 
@@ -13,8 +14,7 @@ SOURCES = "cells => cells.map(cell => cell.querySelector('pre').textContent)"
 
 @pytest.fixture(scope="module")
 def sources(browser, site):
-    with browser.new_context(java_script_enabled=False) as context:
-        page = context.new_page()
+    with clean_page(browser, java_script_enabled=False) as page:
         page.goto(site + PAGE)
         found = page.locator(HIDDEN).evaluate_all(SOURCES)
         assert len(found) > 2

@@ -1,7 +1,7 @@
 """A page lays out what is far below the screen part by part, and nobody notices otherwise."""
 
 import pytest
-from browser_tab import LAID_OUT
+from browser_tab import LAID_OUT, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -83,7 +83,7 @@ def test_a_moment_later_everything_is_where_it_is_on_a_page_laid_out_at_once(two
         page.bring_to_front()  # hidden tabs are hardly ever idle
         page.goto(site + PAGE)
         page.wait_for_load_state("networkidle")
-        page.wait_for_function(LAID_OUT)
+        wait_until(page, LAID_OUT)
         assert all(page.evaluate(SHOWN))
         assert all(page.evaluate(BOXES))
         places.append(page.evaluate(TOPS))

@@ -5,6 +5,7 @@ Whether anything is cut off is tested where each page is opened (``test_browser.
 
 import pytest
 from _tools.reading_time import parse
+from browser_tab import tab
 from cut_off import OPEN_ALL, WIDTH, cut_off
 from open_element import come_near
 from pages import lessons, parsed
@@ -12,6 +13,12 @@ from pages import lessons, parsed
 PRINTED = 46  # characters that fit into a line of printed results
 TOO_WIDE = """[...document.querySelectorAll('.cell_output pre')].filter(one => one.scrollWidth > one.clientWidth)
     .map(one => one.textContent)"""
+
+
+@pytest.fixture(scope="module")
+def page(browser, site):
+    with tab(browser, site, "book/changelog.html", width=WIDTH) as (page, *_):
+        yield page
 
 
 @pytest.mark.parametrize(
@@ -25,12 +32,12 @@ TOO_WIDE = """[...document.querySelectorAll('.cell_output pre')].filter(one => o
         ("<pre style='white-space: pre-wrap; overflow-wrap: anywhere'>{}</pre>", None),
     ],
 )
-def test_a_planted_cut_is_found(opened, plant, tag):
-    page, _ = opened("book/changelog.html", width=WIDTH)
+def test_a_planted_cut_is_found(page, plant, tag):
     planted = plant.format("x" * 100)
     page.evaluate(f'document.querySelector(".bd-article").insertAdjacentHTML("beforeend", `{planted}`)')
     assert [one.split()[0] for one in cut_off(page)] == ([tag] if tag else [])
     assert page.locator(".shut[open]").count() == 0
+    page.evaluate("document.querySelector('.bd-article').lastElementChild.remove()")
 
 
 @pytest.mark.parametrize("name", ["api", "api-layers", "api-models", "bibliography", "glossary", "notation"])

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from browser_tab import clean_page
 from pages import pages, text
 
 pytestmark = pytest.mark.slow
@@ -29,8 +30,7 @@ def test_every_kind_of_element_is_somewhere():
 @pytest.fixture(scope="module", params=LIVE)
 def still(request, browser, site):
     """A page without JavaScript on a phone, and its name."""
-    with browser.new_context(java_script_enabled=False, viewport={"width": 390, "height": 844}) as context:
-        tab = context.new_page()
+    with clean_page(browser, java_script_enabled=False, viewport={"width": 390, "height": 844}) as tab:
         tab.goto(site + request.param)
         yield tab, request.param
 

@@ -6,6 +6,7 @@ import pytest
 from _ext.html_fixes import PLAIN_PYGMENTS_CLASSES
 from _tools import theme_subset
 from _tools.theme_subset import FONTS, STYLE_SHEET, THEME, THEME_JS, all_styles, cut, trim, used_rules, without_stops
+from browser_tab import wait_until
 from pages import HTML, moved, pages, text
 from pygments.styles import get_style_by_name
 from pygments.token import STANDARD_TYPES
@@ -146,7 +147,7 @@ def test_what_scrolls_is_a_stop_of_the_tab_key_and_what_does_not_is_none(opened)
     page, _ = opened("book/masks.html", width=360)
 
     def scrolls():
-        page.wait_for_function(f"{BOXES}.every(([wide, stop]) => wide === stop)", timeout=300_000)
+        wait_until(page, f"{BOXES}.every(([wide, stop]) => wide === stop)")
         return [wide for wide, _ in page.evaluate(BOXES)]
 
     narrow = scrolls()
