@@ -106,15 +106,14 @@ library: $(TESTING) ## test the library and its checks alone
 
 test-library: library
 
-# The tests of a file share what takes long to make, so that a file stays together; the longest comes first. One process
-# more than processors fills the time in which others wait; each further one imports everything once more.
-WAITING := pytest -n $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )) --dist loadfile --no-loadscope-reorder
+# The tests of a file share what takes long to make, so that a file stays together; the longest comes first.
+FILES_TOGETHER := pytest -n auto --dist loadfile --no-loadscope-reorder
 
 test-grading: $(TESTING) $(RELEASED) | bubblewrap
-	$(WAITING) --first tests/grading/test_whole_course.py --first tests/grading/test_attacks.py tests/grading tests/exercises tests/house
+	$(FILES_TOGETHER) --first tests/grading/test_whole_course.py --first tests/grading/test_attacks.py tests/grading tests/exercises tests/house
 
 test-book: book $(TESTING)
-	$(WAITING) --first tests/book/test_browser.py --first tests/book/test_explorer.py tests/book
+	$(FILES_TOGETHER) --first tests/book/test_browser.py --first tests/book/test_explorer.py tests/book
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
