@@ -15,6 +15,8 @@ for module in (
     "attnlib.numpy",
     "attnlib.plotting",
     "attnlib.torch",
+    "torch._dynamo",  # any optimiser imports it, and that takes two seconds
+    "tokenizers",
 ):
     import_module(module)
 gc.freeze()  # garbage collection in a kernel would otherwise copy all these modules
