@@ -415,11 +415,14 @@ def _strongest(x: NDArray[np.float64], queries: Sequence[str], keys: Sequence[st
 class Picture:
     """A figure on a page: inline SVG in the page's colour and font, described for readers who cannot see it."""
 
+    with_png = True  # for readers of notebooks that show no HTML
+
     def __init__(self, figure: Figure, alt: str) -> None:
         self.figure, self.alt = figure, alt
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
-        return {"text/html": self._html(), "image/png": self._png(), "text/plain": self.alt}
+        shown = {"text/html": self._html(), "text/plain": self.alt}
+        return shown | {"image/png": self._png()} if self.with_png else shown
 
     def _html(self) -> str:
         buffer = io.BytesIO()

@@ -10,12 +10,13 @@ import numpy as np
 from IPython.display import Markdown
 from myst_nb import glue
 
-from attnlib.plotting import use_style
+from attnlib.plotting import Picture, use_style
 
 
 def begin() -> None:
     """Set the look of figures and of printed arrays."""
     use_style()
+    Picture.with_png = False  # pages show the HTML
     np.set_printoptions(precision=3, suppress=True)
 
 
