@@ -7,6 +7,7 @@ Sphinx reads the pages one by one. Before it begins, all pages that have to be e
 Their kernels are forks of one process, which has imported what most of them need (``_tools/forked_python.py``).
 """
 
+import functools
 import json
 import os
 import re
@@ -43,6 +44,7 @@ This copy of the course has no `solutions/`, so no class can be graded with it. 
 its neighbours take an instructor through a whole course, from installation to exporting the grades.
 """
 TITLE = re.compile(r"^# .+$", re.MULTILINE)
+files_once = functools.cache(files_of)  # needed before pages are executed, and when Sphinx reads them
 
 
 class ForkedKernel(AsyncKernelManager):
@@ -150,7 +152,7 @@ def with_imports(app: Sphinx, page: str, source: str) -> tuple[str, list[Path]]:
     if not page.startswith("book/"):
         return source, []
     executed = KERNEL_NAME.search(source)
-    files = files_of(source) if executed else documented() if DOCSTRINGS.search(source) else []
+    files = files_once(source) if executed else documented() if DOCSTRINGS.search(source) else []
     return (KERNEL_NAME.sub(rf"\1, with imports {digest(files)}", source, count=1) if executed else source), files
 
 

@@ -18,10 +18,12 @@ from typing import Any
 from _tools.reading_time import parse
 from bs4.element import NavigableString, Tag
 from sphinx.application import Sphinx
+from sphinx.builders.html import StandaloneHTMLBuilder
 
 from _ext.html_fixes import description
 
 ENTRIES_SCRIPT = "search-entries.js"
+INDEX_OF_PAGES = ("load_indexer", "index_page", "dump_search_index")  # how Sphinx makes its own, which nobody reads
 NOT_SEARCHED = (
     "pre, .picture, .math, .cell_output > :not(figure), figure > :not(figcaption), .headerlink, .in-browser, button, "
     ".toctree-wrapper, .admonition-title, details.answer > summary, .reading-time"
@@ -155,6 +157,8 @@ def write_entries(app: Sphinx, error: Exception | None) -> None:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the extension with Sphinx."""
+    for step in INDEX_OF_PAGES:
+        setattr(StandaloneHTMLBuilder, step, lambda *_: None)
     app.connect("html-page-context", keep_entries, priority=950)  # after html_fixes, before it is written
     app.connect("build-finished", write_entries)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
