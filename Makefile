@@ -106,7 +106,7 @@ library: $(TESTING) ## test the library and its checks alone
 
 test-library: library
 
-# The tests of a file share what takes long to make, so that a file stays together; the longest comes first.
+# The tests in a file share fixtures that are slow to build, so each file stays on one process. The slowest comes first.
 FILES_TOGETHER := pytest -n auto --dist loadfile --no-loadscope-reorder
 
 test-grading: $(TESTING) $(RELEASED) | bubblewrap

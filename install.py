@@ -50,7 +50,7 @@ def main(group: str, build: str) -> None:
     torch = next((requirement for requirement in wanted if requirement.startswith("torch==")), None)
     cpu = torch is not None and wants_cpu(build, torch)
     print(f"Installing the group {group} of pyproject.toml into {sys.prefix}: {size(group, cpu)}", flush=True)
-    # Python may bring an old pip, which takes a minute longer, and twice as much processor time.
+    # Python may come with an old pip, which takes a minute longer and twice as much processor time.
     install(*LOCKED, "pip")
     if torch and cpu and not pip("--no-deps", "--index-url", CPU_INDEX, torch):
         if build == "cpu":
@@ -114,7 +114,7 @@ def offers(index: str, torch: str) -> bool:
 
 
 def compile_modules(packages: Path) -> None:
-    """Compile what programs may import, on all processors; pip would use only one."""
+    """Compile the modules that programs are likely to import, on all processors. (pip would use only one.)"""
 
     def is_rare(file: Path) -> bool:
         folder = f"/{file.relative_to(packages).parent.as_posix()}/"

@@ -415,7 +415,7 @@ def _strongest(x: NDArray[np.float64], queries: Sequence[str], keys: Sequence[st
 class Picture:
     """A figure on a page: inline SVG in the page's colour and font, described for readers who cannot see it."""
 
-    with_png = True  # for readers of notebooks that show no HTML
+    with_png = True  # for notebook viewers that cannot show HTML
 
     def __init__(self, figure: Figure, alt: str) -> None:
         self.figure, self.alt = figure, alt

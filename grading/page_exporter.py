@@ -1,7 +1,7 @@
-"""An exporter of pages that keeps compiled templates, so that a child need not compile them for the one page it makes.
+"""A page exporter that keeps compiled templates, so that a child process need not compile them for its only page.
 
-Compiling takes twice as long as the rest of an honest page. A child inherits what the server it was forked from has
-compiled.
+Compiling takes twice as long as everything else that an ordinary page needs. A child process inherits the templates
+that its fork server has compiled.
 """
 
 from types import CodeType
@@ -13,17 +13,17 @@ from grading._nbconvert import HTMLExporter
 
 
 class CompiledTemplates(BytecodeCache):
-    """Compiled templates by place and content, so that a template that has changed is compiled again."""
+    """A cache of compiled templates, keyed by name and content, so that a changed template is compiled again."""
 
     def __init__(self) -> None:
         self._compiled: dict[tuple[str, str], CodeType] = {}
 
     def load_bytecode(self, bucket: Bucket) -> None:
-        """Give a template its code, if it is known."""
+        """Give a template its compiled code, if that is cached."""
         bucket.code = self._compiled.get((bucket.key, bucket.checksum))
 
     def dump_bytecode(self, bucket: Bucket) -> None:
-        """Keep the code of a template."""
+        """Keep a template's compiled code."""
         if bucket.code is not None:
             self._compiled[bucket.key, bucket.checksum] = bucket.code
 
@@ -32,7 +32,7 @@ _templates = CompiledTemplates()
 
 
 class PageExporter(HTMLExporter):
-    """nbconvert's exporter of pages, whose templates are compiled once in this process and its forks."""
+    """nbconvert's HTML exporter, with templates that are compiled once for this process and its forks."""
 
     def _create_environment(self) -> Environment:
         environment: Environment = super()._create_environment()  # type: ignore[no-untyped-call]

@@ -26,7 +26,7 @@ RENDERING_SECONDS = 20  # processor time for one notebook; an honest one takes l
 MAX_PLAIN_TEXT = 20_000  # characters shown of a text that is shown plainly
 LONG_BLANKS = re.compile(r"\s{40,}")  # shortened in such a text
 CODE_FENCE = "~" * 12
-# As nbgrader_config.py has it. With another template, pages are compiled one by one, and look as they should.
+# The same as in nbgrader_config.py. If that names another template, pages still look right, but each compiles its own.
 FEEDBACK = {
     "HTMLExporter": {
         "extra_template_basedirs": [str(Path(__file__).with_name("templates"))],

@@ -115,8 +115,8 @@ export class Drawing {
 }
 
 /**
- * Tell the width of an element, now and whenever it changes. The height does not count: a drawing that changes the
- * height would be drawn twice in one frame, and its shapes would stop moving.
+ * Report the width of an element, now and whenever it changes. Changes in height are ignored: a drawing that changes
+ * its own height would otherwise be drawn twice in one frame, which would cut its animation short.
  *
  * @param {Element} element
  * @param {(width: number) => void} tell

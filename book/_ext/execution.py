@@ -44,7 +44,7 @@ This copy of the course has no `solutions/`, so no class can be graded with it. 
 its neighbours take an instructor through a whole course, from installation to exporting the grades.
 """
 TITLE = re.compile(r"^# .+$", re.MULTILINE)
-files_once = functools.cache(files_of)  # needed before pages are executed, and when Sphinx reads them
+files_once = functools.cache(files_of)  # called before pages are executed, and again when Sphinx reads them
 
 
 class ForkedKernel(AsyncKernelManager):

@@ -23,7 +23,7 @@ from sphinx.builders.html import StandaloneHTMLBuilder
 from _ext.html_fixes import description
 
 ENTRIES_SCRIPT = "search-entries.js"
-INDEX_OF_PAGES = ("load_indexer", "index_page", "dump_search_index")  # how Sphinx makes its own, which nobody reads
+INDEX_OF_PAGES = ("load_indexer", "index_page", "dump_search_index")  # these build Sphinx's own index, which is unused
 NOT_SEARCHED = (
     "pre, .picture, .math, .cell_output > :not(figure), figure > :not(figcaption), .headerlink, .in-browser, button, "
     ".toctree-wrapper, .admonition-title, details.answer > summary, .reading-time"

@@ -42,7 +42,7 @@
   }
 
   function watch(box) {
-    // What is in a <pre> are words within a line, which have no size to observe, and often thousands of them.
+    // The children of a <pre> are inline words, often thousands of them, and have no size to observe.
     for (const one of box.matches("pre") ? [box] : [box, ...box.children]) sizes.observe(one);
   }
 

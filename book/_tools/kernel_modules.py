@@ -15,7 +15,7 @@ for module in (
     "attnlib.numpy",
     "attnlib.plotting",
     "attnlib.torch",
-    "torch._dynamo",  # any optimiser imports it, and that takes two seconds
+    "torch._dynamo",  # every optimiser imports it, which takes two seconds
     "tokenizers",
 ):
     import_module(module)

@@ -239,7 +239,7 @@ def test_integers_and_bools_are_refused(backend, call):
         for argument in call.arguments
         for dtype in ("int64", "uint8", "bool")
         if not (argument.endswith("mask") and dtype == "bool")  # the one place where bools belong
-        if argument != "positions" or dtype == "bool"  # and where integers do
+        if argument != "positions" or dtype == "bool"  # and the one where integers do
     }
     for argument, dtype in sorted(wrong):
         arguments = {
@@ -585,7 +585,7 @@ def test_every_module_can_be_imported():
 
 
 def has_examples(name):
-    """Tell whether a module has examples, because doctest takes long to see that there are none."""
+    """Tell whether a module has examples: doctest takes a long time to find that there are none."""
     return ">>>" in Path(importlib.util.find_spec(name).origin).read_text(encoding="utf-8")
 
 
@@ -626,8 +626,9 @@ def test_what_is_public_is_listed():
     assert all(hasattr(attnlib, name) for name in attnlib.__all__)
 
 
-# Of calls that differ in their options, the one with most of them. Where a function is left out, another one calls it,
-# or the tests of masks, positions, attention, heads and layers compile it for every length.
+# Where calls differ only in their options, the one with the most options is listed. A function that is left out is
+# called by one that is listed, or is compiled for every length in the tests of masks, positions, attention, heads and
+# layers.
 FOR_EVERY_SIZE = (
     *("softmax", "dot", "general", "cosine", "gaussian", "attention_with_float_mask", "attention_rollout"),
     *("scaled_dot_product_attention_with_all_options", "scaled_dot_product_attention_backward_with_all_options"),

@@ -141,7 +141,7 @@ LONG = {
 }
 
 
-GROUPED = ("window", "causal, float mask", "window, softcap", "causal, lse")  # one of each way to make blocks
+GROUPED = ("window", "causal, float mask", "window, softcap", "causal, lse")  # one for each way of making blocks
 
 
 @pytest.mark.slow

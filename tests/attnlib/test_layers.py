@@ -1356,7 +1356,7 @@ def test_decoding_stays_on_the_meta_device(name):
     ("name", "dynamic", "lowered"),
     [
         ("encoder", None, "aot_eager"),
-        ("decoder block", True, "eager"),  # the test of export lowers symbolic shapes
+        ("decoder block", True, "eager"),  # the export test lowers symbolic shapes
         ("learned positions", None, "aot_eager"),
         ("learned positions", True, "eager"),
     ],

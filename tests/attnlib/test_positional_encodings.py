@@ -632,11 +632,11 @@ def test_nothing_leaves_the_device(maker):
 
 
 def make_all(x):
-    """All of them at once, because torch takes long to begin a graph."""
+    """Call all makers in one graph, because torch takes a long time to start one."""
     return {what: maker(x) for what, maker in MAKERS.items()}
 
 
-@pytest.mark.parametrize("strict", [False, True])  # True: torch.compile traces it
+@pytest.mark.parametrize("strict", [False, True])  # if True, it is traced as torch.compile would
 def test_export_keeps_the_length_dynamic(strict, rng):
     class Makers(torch.nn.Module):
         def forward(self, x):

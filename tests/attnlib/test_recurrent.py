@@ -459,7 +459,7 @@ def test_torch_compile_sees_one_graph_whatever_the_lengths(rng, dynamic, lowered
     x, h0, *weights = (torch.tensor(a) for a in (x, h0, *weights))
     torch._dynamo.reset()
     compiled = torch.compile(encode, fullgraph=True, backend=lowered, dynamic=dynamic)
-    lists = () if dynamic else (LENGTHS,)  # test_contract.py compiles a list for every size
+    lists = () if dynamic else (LENGTHS,)  # test_contract.py compiles it with a list and dynamic sizes
     for lengths in (torch.tensor(LENGTHS), torch.tensor([0, 1]), *lists):
         ours = compiled(gru_cell, x, h0, *weights, lengths=lengths)
         torch.testing.assert_close(ours, encode(gru_cell, x, h0, *weights, lengths=lengths))

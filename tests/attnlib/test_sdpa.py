@@ -633,7 +633,7 @@ def assert_tiled_is_in_one_piece(backend, dtype, size, what, scores, atol):
     assert (lse[nothing] == -INF).all()
 
 
-IN_TILES = [  # each of them at the first size, with large scores too, and in turn at one of the others
+IN_TILES = [  # each at the first size, with small and large scores, and at one other size in rotation
     *((what, scores, SIZES[0]) for what in TILED for scores in ("small", "of 100")),
     *((what, "small", SIZES[1:][i % 5]) for i, what in enumerate(TILED)),
 ]

@@ -76,7 +76,7 @@ def test_a_query_that_attends_to_nan_has_context_nan(backend, rng, size, rule, d
 
 
 def assert_nan_spreads(place, out, clean, seen, dtype):
-    """Compare the context with nan in this array, halfway and in column 2, with the one without."""
+    """Compare ``out``, computed with a nan halfway down this array in column 2, with ``clean``, computed without it."""
     T, S = seen.shape
     at = (T if place == "query" else S) // 2
     lost = np.zeros((2, T, D), bool)

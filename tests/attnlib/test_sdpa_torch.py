@@ -304,7 +304,7 @@ MASKED = {  # in a graph, a mask is an input like the others
     "float mask, weights": (torch.float64, {"window": (2, None), "return_weights": True}),
 }
 GRAPHS = {what: (None, options) for what, options in COMPILED.items()} | MASKED
-FOR_EVERY_LENGTH = ("window", "grouped weights", "bool mask, causal")  # test_contract.py has one with all options
+FOR_EVERY_LENGTH = ("window", "grouped weights", "bool mask, causal")  # test_contract.py compiles one with all options
 
 
 @pytest.mark.parametrize(

@@ -220,7 +220,7 @@ def test_one_graph_serves_every_step():
     modules, x, counter = [layer.build(Torch("cpu")) for layer in layers], states(STACK, Torch("cpu")), CompileCounter()
     caches = [*(StaticCache(ROOM) for _ in ATTENTIONS), [StaticCache(ROOM) for _ in range(LAYERS)]]
 
-    def step(x):  # one for all, because torch takes long to begin a graph
+    def step(x):  # one graph for all, because torch takes a long time to start one
         pairs = zip(modules, caches, strict=True)
         return torch.stack([module(x, is_causal=True, cache=cache) for module, cache in pairs])
 

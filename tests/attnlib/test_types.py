@@ -32,7 +32,7 @@ model, tokens, caches = attnlib.torch.CausalLM(config), tensor.long(), [attnlib.
 cache, switch = attnlib.torch.KVCache(), bool(tensor.sum())
 """
 WITH_JAX = ["import jax.numpy", "jax_array = jax.numpy.ones((5, 4))"]
-# Of JAX, mypy reads what declares the class of its arrays: to read the rest takes it a quarter of a minute.
+# Let mypy read only the parts of JAX that declare its array class, because reading the rest takes 15 seconds.
 ARRAYS_OF_JAX = """
 [[tool.mypy.overrides]]
 module = "jax.*"

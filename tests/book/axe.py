@@ -7,15 +7,15 @@ import axe_playwright_python
 
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
 # A page has thousands of texts but only about a hundred looks, and measuring their contrast takes axe longer than all
-# other rules. Contrast follows from the styles of an element and of everything that it is in, so it is the same for all
-# texts of one look, on all pages, and three of each are enough. Elements that are hidden or hold no text themselves
-# have no contrast, but axe would take long to find that out. Form fields and shadow trees are never left out.
+# other rules. Contrast depends on the styles of an element and its ancestors, so it is the same for all texts with one
+# look, on every page, and checking three of each is enough. Elements that are hidden or hold no text themselves have no
+# contrast, but axe would take a long time to find that out. Form fields and shadow trees are never left out.
 #
-# Axe goes through everything on a page. So whatever it need not see is taken out meanwhile: the letters of formulas
-# that have all been seen, and spans that do nothing but colour words, as in code. Their words stay in their places.
+# Axe goes through everything on a page, so whatever it need not see is removed while it runs: the contents of formulas
+# whose looks have all been checked, and spans that only colour words, as in code. Their words stay in place.
 SAME_LOOK = "data-same-look"
 ENOUGH = 3
-checked_looks: collections.Counter[str] = collections.Counter()  # how often they had enough contrast, on any page
+checked_looks: collections.Counter[str] = collections.Counter()  # number of texts with enough contrast, per look
 MARK_SAME_LOOKS = """([name, checked]) => {
     const known = new Set(checked), grounds = new Map(), counts = new Map(), formulas = new Set(), plain = new Set();
     const values = (style, keys) => keys.map(key => style[key]);
@@ -36,7 +36,7 @@ MARK_SAME_LOOKS = """([name, checked]) => {
     };
     const says = one => [...one.childNodes].some(node => node.nodeType === Node.TEXT_NODE && node.data.trim());
     const seen = one => {
-        // Of single letters and of what is disabled, axe says nothing.
+        // Axe says nothing about single letters or disabled controls.
         const exempt = [one.textContent.trim().length < 2, !!one.closest(':disabled, [aria-disabled=true]')];
         const ink = values(getComputedStyle(one), ['color', 'fontSize', 'fontWeight', 'textShadow']);
         const look = [...exempt, ground(one), ...ink].join('|');
@@ -46,7 +46,7 @@ MARK_SAME_LOOKS = """([name, checked]) => {
         return counts.get(look) > ENOUGH;
     };
     const shape = ['display', 'paddingLeft', 'paddingRight', 'marginLeft', 'marginRight', 'borderWidth'];
-    const bare = one => {  // whether the words around it would stand where they do without it
+    const bare = one => {  // whether removing its tag would leave the words around it in place
         const style = getComputedStyle(one), around = getComputedStyle(one.parentElement);
         const inline = ['inline', ...Array(4).fill('0px'), '0px'].join();
         return style.font === around.font && values(style, shape).join() === inline && !besides(one);
@@ -94,7 +94,7 @@ SETTLED = "new Promise(next => setTimeout(next, 400))"  # the theme looks anew a
 def violations(page, where: str | None = None, *, again: bool = False) -> list[str]:
     """Violations of any impact that axe finds on a page or in one of its elements, with the first places of each.
 
-    Where axe looks again at a page of which only colours and sizes have changed, it leaves out what is folded away.
+    With ``again``, only colours and sizes have changed since the last call, so axe skips what is folded away.
     """
     if where:
         page.evaluate(ALONE, where)
@@ -116,12 +116,12 @@ def go_dark(page) -> None:
     page.evaluate(SETTLED)
 
 
-# A screen of 1,280 pixels at 400 percent.
+# A 1,280-pixel screen at 400 percent zoom.
 ENLARGED = {"width": 320, "height": 256}
 
 
 def violations_in_every_look(page, where: str) -> list[str]:
-    """Violations in an element at 400 percent, by day and at night, and at its usual size in forced colours."""
+    """Violations in an element at 400 percent zoom, in light and dark, and at its usual size in forced colours."""
     page.set_viewport_size(ENLARGED)
     found = violations(page, where)
     go_dark(page)

@@ -6,10 +6,10 @@ import contextlib
 # A page lays out what is far below the screen part by part (test_layout_in_parts.py).
 LAID_OUT = "!document.documentElement.classList.contains('from-top')"
 
-# What a page that is open can be told. Everything else that new_context takes holds for the whole life of a page.
+# Settings that can change on an open page. All other options of new_context are fixed for as long as the page exists.
 USUAL_MEDIA = {"media": "null", "color_scheme": "light", "reduced_motion": "null", "forced_colors": "null"}
 USUAL_SIZE = {"width": 1280, "height": 900}
-# What a page of the book keeps in the browser goes, and as it leaves, it keeps nothing more.
+# Delete what a page of the book has stored in the browser, and stop it from storing more while it is being left.
 FORGET = """async () => {
     for (const one of [localStorage, sessionStorage]) one.clear();
     Storage.prototype.setItem = () => {};
@@ -20,10 +20,10 @@ waiting: dict[tuple, list] = collections.defaultdict(list)
 
 @contextlib.contextmanager
 def clean_page(browser, *, before="", cached=True, **options):
-    """A page that knows nothing of any other, with these options of Playwright's new_context.
+    """A page isolated from all others, with these options of Playwright's new_context.
 
-    A browser takes longer to start a new page than to show one of ours in it. So a page that one test has closed is
-    emptied and given to the next test that wants one with the same script in it and the same lasting options.
+    A browser takes longer to open a new page than to load one of ours in it. So when a test is done with a page, the
+    page is reset and given to the next test that needs the same initial script and the same fixed options.
     """
     options = {"viewport": USUAL_SIZE} | USUAL_MEDIA | options
     size, media = options.pop("viewport"), {name: options.pop(name) for name in USUAL_MEDIA}
@@ -56,7 +56,7 @@ def new_page(browser, before, cached, options):
 
 
 def emptied(page, scripts):
-    """Bring a page back to where it began, and return whether that was possible."""
+    """Reset a page to its initial state, and return whether that was possible."""
     if page.is_closed() or not page.url.startswith("http"):
         return False
     for other in page.context.pages:
@@ -104,13 +104,13 @@ def tab(browser, site, address, *, width=1280, scheme="light", before="", cached
 
 
 def wait_until(page, expression, arg=None):
-    """Wait until an expression is true. Playwright by itself would look at each frame, which then has to be drawn."""
+    """Wait until an expression is true. By default, Playwright checks in every frame, which forces a redraw."""
     page.wait_for_function(expression, arg=arg, polling=50)
 
 
 @contextlib.contextmanager
 def listening(page, **listeners):
-    """Call these functions when events of their names happen, and no longer."""
+    """Call each function on the event that it is named after, until the block ends."""
     for name, listener in listeners.items():
         page.on(name, listener)
     yield

@@ -1,4 +1,4 @@
-"""An interactive element on a page that knows nothing of any other."""
+"""An interactive element on a page that is isolated from all others."""
 
 import contextlib
 import re

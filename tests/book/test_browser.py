@@ -121,7 +121,7 @@ def look_around(page, wrong, loads) -> Visit:
     odd_links["dark"] = page.evaluate(ODD_LINKS)
     page.set_viewport_size({"width": 360, "height": 900})
     on_phone = [UNHINTED, EDGES, SMALLEST_LETTERS, CUT, SMALL_FIELDS, NO_MINUS, HIDDEN_NUMBERS]
-    # This draws all pictures, so it comes last: axe would check all their lines.
+    # This draws all pictures, so it comes last: otherwise, axe would check every line in them.
     unhinted, edges, small_letters, cut, *fields_wrong = cut_off(page, f"[{', '.join(on_phone)}]")
     phone = shift, width, sideways, small_letters, cut, unhinted
     found = formulas_wrong, unsized, barriers, papers, odd_links, edges, fields_wrong

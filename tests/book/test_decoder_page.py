@@ -21,7 +21,7 @@ PROMPT = "def read_lines(path):"
 DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
 
-# How often the drawing is drawn when its box becomes higher, narrower, wider and lower again.
+# How often the drawing is redrawn as its box becomes taller, narrower, wider and shorter again.
 DRAWN = """async () => {
     const decoder = document.querySelector('attention-decoder'), box = decoder.controls.canvas, counts = [];
     const frame = () => new Promise(next => requestAnimationFrame(next));
@@ -58,7 +58,7 @@ def tokens_of(written):
 
 @pytest.fixture
 def at(browser, site):
-    """Open the chapter on a page that knows nothing of any other, with these options of Playwright."""
+    """Open the chapter on an isolated page, with these Playwright options."""
     with opener(browser, site + CHAPTER, Decoder) as open_element:
         yield open_element
 

@@ -687,7 +687,7 @@ def minilm():
 
 @pytest.fixture
 def view(kept):
-    """The view of all heads, as its page opens it."""
+    """The view of all heads, as the page first shows it."""
     page, wrong, _ = kept(HEADS)
     heads = page.locator("attention-heads")
     heads.get_by_label("Sentence", exact=True).select_option(label=SENTENCES[0])
@@ -825,7 +825,7 @@ PLACES = [
 
 @pytest.fixture(scope="module", params=PLACES, ids="-".join)
 def place(request, browser, site):
-    """A page on a phone, what went wrong on it, and the tag of what the reader can change there."""
+    """A page at phone width, what went wrong on it, and the tag of its interactive element."""
     chapter, tag = request.param
     with tab(browser, site, f"book/{chapter}.html", width=360) as (page, wrong, _):
         come_near(page, tag)
@@ -911,7 +911,7 @@ def test_all_pages_share_one_script_hold_none_of_it_and_load_it_when_the_reader_
     assert not [place for place, _ in PLACES if "customElements.define(" in text(f"book/{place}.html")]
 
 
-@pytest.mark.parametrize(("chapter", "tag"), PLACES[-3:])  # all explorers are loaded in one way, as is tested above
+@pytest.mark.parametrize(("chapter", "tag"), PLACES[-3:])  # all explorers load in the same way, as tested above
 def test_it_starts_on_a_page_that_is_opened_as_a_file(browser, chapter, tag):
     page = browser.new_page()
     page.set_default_timeout(300_000)

@@ -79,7 +79,7 @@ def test_a_planted_box_without_a_hint_is_found(planted, fault, found):
 
 @pytest.fixture(scope="module")
 def phone(browser, site):
-    """A page on a phone, for tests that close what they enlarge, and what went wrong on it."""
+    """A page at phone width and what went wrong on it, for tests that close whatever they enlarge."""
     with tab(browser, site, PAGE, width=PHONE) as (page, wrong, _):
         yield page, wrong
 

@@ -189,7 +189,7 @@ def test_checks_passed_in_the_browser_version_are_counted_saved_loaded_and_erase
 
 @pytest.fixture(scope="module")
 def said_of(browser, site):
-    """What the front page says when the browser has kept this text as the reader's progress."""
+    """A function that returns what the front page says when the given text is stored as the reader's progress."""
     with tab(browser, site, FRONT) as (page, wrong, _):
 
         def said(kept):

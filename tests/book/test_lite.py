@@ -319,7 +319,7 @@ def test_an_exercise_opens_runs_leaves_torch_out_is_kept_and_can_be_downloaded(e
 
 @contextmanager
 def fresh_copy(visitor, site):
-    """Delete an exercise in the list of files, which has all of them, and open it again."""
+    """Check that the list of files has all exercises, then delete one there and open it again."""
     context, wrong = visitor
     page = context.new_page()
     page.set_default_timeout(300_000)

@@ -46,7 +46,7 @@ class Heads(OpenModel):
 
 @pytest.fixture
 def at(browser, site):
-    """Open the chapter on a page that knows nothing of any other, with these options of Playwright."""
+    """Open the chapter on an isolated page, with these Playwright options."""
     with opener(browser, site + CHAPTER, Heads) as open_element:
         yield open_element
 

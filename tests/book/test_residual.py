@@ -27,7 +27,7 @@ class Residual(OpenElement):
 
 @pytest.fixture
 def at(browser, site):
-    """Open the chapter on a page that knows nothing of any other, with these options of Playwright."""
+    """Open the chapter on an isolated page, with these Playwright options."""
     with opener(browser, site + CHAPTER, Residual) as open_element:
         yield open_element
 

@@ -44,7 +44,7 @@ class Watch(OpenElement):
 
 @pytest.fixture
 def at(browser, site):
-    """Open the chapter on a page that knows nothing of any other, with these options of Playwright."""
+    """Open the chapter on an isolated page, with these Playwright options."""
     with contextlib.ExitStack() as stack:
 
         def open_watch(address=CHAPTER, **options):

@@ -15,7 +15,7 @@ def of_every_mistake(test: Callable[[str, Mistake], None]) -> Any:
     A test each would be twelve thousand, and to keep their books takes longer than they do.
     """
 
-    @pytest.mark.parametrize("name", CATALOGUE, scope="module")  # the tests of an exercise share its reports
+    @pytest.mark.parametrize("name", CATALOGUE, scope="module")  # runs an exercise's tests together: they share reports
     def of_all(name: str) -> None:
         for mistake in CATALOGUE[name].mistakes:
             try:

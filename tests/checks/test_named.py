@@ -1,4 +1,4 @@
-"""How mistakes are found that a check would confuse. Each mistake is called by its own name in test_report.py."""
+"""Mistakes that a check cannot tell apart are found. (test_report.py tests that each mistake gets its own name.)"""
 
 from collections import defaultdict
 from dataclasses import replace

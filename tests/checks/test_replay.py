@@ -26,7 +26,7 @@ def _key(x):
 
 
 def record(exercise, backend, seeds):
-    """Return a table of the right answers to evaluations, by what is given."""
+    """Return a table of the right answers in these evaluations, keyed by what is given."""
     table = {}
     for evaluation in (Evaluation(exercise, backend, seed) for seed in seeds):
         table |= dict(zip(map(given, evaluation.cases), evaluation.expected, strict=True))
@@ -34,7 +34,7 @@ def record(exercise, backend, seeds):
 
 
 def replay(exercise, backend, seed, table):
-    """Answer an evaluation from a table, and from nothing else."""
+    """Answer an evaluation from the table alone."""
     evaluation = Evaluation(exercise, backend, seed)
     return evaluation.report({i: table.get(given(case), UNKNOWN) for i, case in enumerate(evaluation.cases)})
 
@@ -44,6 +44,6 @@ def replay(exercise, backend, seed, table):
 def test_answers_recorded_under_another_seed_earn_nothing(name, backend):
     exercise = CATALOGUE[name]
     recorded = record(exercise, backend, RECORDED)
-    assert replay(exercise, backend, RECORDED[-1], recorded).score == 1, "a table made for the same inputs is right"
+    assert replay(exercise, backend, RECORDED[-1], recorded).score == 1, "answers to the same inputs should be right"
     for seed in (101, 102):
         assert replay(exercise, backend, seed, recorded).score == 0

@@ -31,12 +31,12 @@ MIME = "application/vnd.attnlib.report+json"
 
 
 def report_of(name, mistake):
-    """What a student reads of a mistake: the report, or the remark where it costs nothing."""
+    """What a student reads about a mistake: the report, or the remark if the mistake costs no points."""
     report = _examined(name)[1][mistake.id]
     return report.remark or report
 
 
-@lru_cache(maxsize=2)  # the tests of an exercise follow each other
+@lru_cache(maxsize=2)  # the tests of an exercise run one after another
 def _examined(name):
     """The evaluation of an exercise under seed 0, and the report on each mistake."""
     exercise = CATALOGUE[name]
@@ -92,15 +92,15 @@ def test_a_known_mistake_fails_and_is_named_as_itself_whatever_the_seed(name, se
         for mistake in exercise.mistakes[seed % REPORTED :: REPORTED]:
             report = evaluation.of(mistake.implementation)
             assert_named(report, mistake.id, f"seed {seed}")
-            assert report.score == reports[mistake.id].score, "the same mistake earns the same"
+            assert report.score == reports[mistake.id].score, "a mistake should score the same with each seed"
 
 
 def assert_named(report, identifier, seed):
-    """A mistake costs points, or is remarked upon, and is called by its own name."""
+    """Check that a mistake costs points or gets a remark, and is reported under its own name."""
     assert not report.passed or report.remark, identifier
     assert report.score < 1 or report.remark
     report = report.remark or report
-    assert report.mistake == identifier, f"{seed}: {identifier} is called\n{report.message}"
+    assert report.mistake == identifier, f"{seed}: {identifier} is reported as\n{report.message}"
 
 
 # The message --------------------------------------------------------------------------------------------------------

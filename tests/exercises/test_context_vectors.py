@@ -29,7 +29,7 @@ def trained():
     """The notebook's translator, trained once, in few steps: the namespace of its cells."""
     threads = torch.get_num_threads()
     cells = run("bahdanau-torch", "dates", "translator", "training")
-    share_right, cells["share_right"] = cells["share_right"], lambda model: 0.0  # which is measured at the end
+    share_right, cells["share_right"] = cells["share_right"], lambda model: 0.0  # not measured while training
     cells["model"] = cells["train"](cells["bahdanau_torch"], seconds=200)
     cells["share_right"] = share_right
     yield cells

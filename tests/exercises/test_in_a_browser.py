@@ -37,7 +37,7 @@ def in_a_browser(*notebooks: Path, platform: str = "emscripten") -> list[dict[st
     return [{cell["id"]: cell for cell in json.loads(line)} for line in result.stdout.splitlines()]
 
 
-# Small notebooks, by what they are for.
+# Small notebooks, keyed by what they test.
 SMALL = {
     "left out": (
         "import numpy as np\nfrom attnlib.checks import check",
@@ -59,7 +59,7 @@ SMALL = {
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory) -> dict[Path | str, dict[str, dict]]:
-    """What came of every notebook, with right answers and as released, and of the small ones."""
+    """The results of every notebook, with right answers and as released, and of the small ones."""
     small = {what: written(tmp_path_factory.mktemp("small"), *cells) for what, cells in SMALL.items()}
     every = {path: path for path in (*NOTEBOOKS, *map(released, NOTEBOOKS))} | small
     return dict(zip(every, in_a_browser(*every.values()), strict=True))

@@ -39,7 +39,7 @@ def boxes(host) -> Iterator[Boxes]:
 
 @pytest.fixture(scope="module")
 def commands_share_a_box(host) -> Iterator[None]:
-    """Have commands that would start a box of their own, and test it, use the one that is there, and test that."""
+    """Let commands use and test the existing box, instead of starting and testing their own."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(host, "close", lambda: None)
         for module in ("grading.__main__", "grading.run"):

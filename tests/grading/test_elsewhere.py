@@ -1,6 +1,6 @@
-"""The same grades in other ways: through nbgrader's own command, and on a dask cluster, if there is one.
+"""Other ways to grade: through nbgrader's own command, which gives the same grades, and on a dask cluster.
 
-That a cluster gives the same grades is tested in test_cluster_faults.py.
+test_cluster_faults.py tests that a cluster gives the same grades.
 """
 
 import os

@@ -136,7 +136,7 @@ def test_what_is_wider_than_the_page_can_be_scrolled_to(browser, tmp_path, monke
 @pytest.mark.slow
 def test_no_page_waits_until_a_template_is_compiled(tmp_path, monkeypatch):
     monkeypatch.setattr(page_exporter, "_templates", page_exporter.CompiledTemplates())
-    rendering.warm_up()  # as it is done before the first page
+    rendering.warm_up()  # as the server does before its first page
 
     def compiled(*given, **options):
         raise AssertionError("a template is compiled for this page alone")

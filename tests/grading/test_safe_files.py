@@ -45,8 +45,8 @@ KINDS = {
     "pipe": lambda path, victim: os.mkfifo(path),
 }
 
-# The lock, the gradebook and the log are opened in ways of their own, a seed is read, and the rest is written as an
-# outcome is.
+# The lock, the gradebook and the log are each opened in a way of their own, and the seed is read. All other files are
+# written as an outcome is, so one kind is enough for them.
 OWN_WAYS = ("run.lock", "gradebook.db", "logs/tiny.log", "reports/tiny/seed", "reports/tiny/outcomes/ada.json")
 PLANTED = [(place, kind) for place in FILES for kind in KINDS if place in OWN_WAYS or kind == "link"]
 

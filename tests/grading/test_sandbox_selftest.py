@@ -108,7 +108,7 @@ def test_an_incomplete_isolation_is_not_used(box):
 
 @needs_a_box
 def test_an_isolation_that_fails_is_not_used():
-    """Without namespaces, a submission changes what the box itself sees, so this one has a box of its own."""
+    """Without namespaces, a submission changes what the box itself sees, so this test has a box of its own."""
     with holey_host() as box:
         box.holes = ("unshare_namespaces",)
         with pytest.raises(NoSandboxError, match="the isolation failed"):

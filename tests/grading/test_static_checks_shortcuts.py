@@ -20,7 +20,7 @@ WANTED = 0.01  # false flags, of all answers
 
 @pytest.fixture(scope="module", autouse=True)
 def imported() -> None:
-    """Import what is forbidden, since only a function that is there can be stopped. Other tests need none of it."""
+    """Import what is forbidden, since only an imported function can be blocked. Other tests do not need it."""
     for module in (*solver_guard.PRELOAD, *solver_guard.LATE_MODULES):
         importlib.import_module(module)
 

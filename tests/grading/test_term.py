@@ -44,7 +44,7 @@ def term(modules, plan, tmp_path_factory, commands_share_a_box):
     place = tmp_path_factory.mktemp("term")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ATTENTION_CLASS", str(place / "class"))
-        patch.setattr(modules[0].Term, "_kill", lambda *_: None)  # test_faults.py kills runs
+        patch.setattr(modules[0].Term, "_kill", lambda *_: None)  # test_faults.py tests killed runs
         term = modules[0].Term(plan, place, in_process)
         for stage in term.stages():
             stage()

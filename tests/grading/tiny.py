@@ -25,7 +25,7 @@ OVERFLOWS = "def one(x, axis=-1):\n    return np.exp(x) / np.exp(x).sum(axis, ke
 ONE_MATRIX = "def two(query, key):\n    return query @ key.T"  # 4/3
 ONE_AXIS = "def three(q, k, v):\n    return (q[0], k[0]), (q[0], v[-1])"  # 1.2
 
-# Answers of each kind that may be graded differently elsewhere.
+# One submission of each kind that another way of grading might treat differently.
 ELSEWHERE: dict[str, dict[str, "Edit"]] = {
     "right": {},
     "partly": {"answer_one": OVERFLOWS, "answer_two": ONE_MATRIX},

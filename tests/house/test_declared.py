@@ -63,7 +63,7 @@ def imported(source: str) -> Iterator[str]:
 
 
 def _imported(node: ast.AST) -> Iterator[str]:
-    """Yield what a statement imports, or a statement within it, except for what only type checkers read."""
+    """Yield what a statement and the statements within it import, except what only type checkers read."""
     if isinstance(node, ast.Import):
         yield from (alias.name.partition(".")[0] for alias in node.names)
     elif isinstance(node, ast.ImportFrom) and not node.level:

@@ -31,7 +31,7 @@ def test_no_two_test_files_share_a_name():
 @pytest.mark.parametrize("document", ["README.md", "Makefile", "book/start.md"])
 def test_jupyter_is_started_where_it_can_follow_a_link_from_a_notebook_into_the_book(document):
     """Given a notebook and no folder, Jupyter shows the notebook's own folder, and nothing outside of it."""
-    from jupyterlab.labapp import LabApp  # which takes a while to import, also for those who run other tests
+    from jupyterlab.labapp import LabApp  # imported here, because it is slow and other tests do not need it
 
     commands = re.findall(r"jupyter lab (.*\.ipynb)", (ROOT / document).read_text(encoding="utf-8"))
     assert commands

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 NAME = "02-self-attention/self-attention.ipynb"
-# Making all makes the exercises, the book and the grades too.
+# "all" includes the exercises, the book and the grades.
 TARGETS = ("all", "serve", "work", "clean")
 IMPORTED = ("numpy", "nbgrader.api", "nbgrader.converters")
 ANSWER = "the answer of a student"

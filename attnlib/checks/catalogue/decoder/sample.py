@@ -39,7 +39,7 @@ def sampler(probabilities: Implementation) -> Implementation:
             raise ValueError("Probabilities contain NaN")  # as NumPy's choice does
         return p
 
-    known: dict[Any, list[float]] = {}  # thousands of draws follow each other with the same arguments
+    known: dict[Any, list[float]] = {}  # thousands of draws in a row have the same arguments
 
     @wraps(probabilities)
     def draw(logits: Any, rng: np.random.Generator, **options: Any) -> int:
@@ -47,7 +47,7 @@ def sampler(probabilities: Implementation) -> Implementation:
         if key not in known:
             known.clear()
             known[key] = np.cumsum(checked(logits, **options)).tolist()
-        return min(bisect.bisect_right(known[key], rng.random()), len(logits) - 1)  # a tenth of searchsorted's time
+        return min(bisect.bisect_right(known[key], rng.random()), len(logits) - 1)  # 10 times as fast as searchsorted
 
     draw.probabilities = checked  # type: ignore[attr-defined]
     return draw
