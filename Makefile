@@ -107,7 +107,7 @@ library: $(TESTING) ## test the library and its checks alone
 test-library: library
 
 # The tests in a file share fixtures that are slow to build, so each file stays on one process. The slowest comes first.
-FILES_TOGETHER := pytest -n auto --dist loadfile --no-loadscope-reorder
+FILES_TOGETHER := pytest -n logical --dist loadfile --no-loadscope-reorder
 
 test-grading: $(TESTING) $(RELEASED) | bubblewrap
 	$(FILES_TOGETHER) --first tests/grading/test_whole_course.py --first tests/grading/test_attacks.py tests/grading tests/exercises tests/house
@@ -219,9 +219,9 @@ $(EXERCISES): # where one is missing, it is released again
 $(GRADES): $(READY) $(LIBRARY) $(GRADING) $(RELEASED) | bubblewrap
 	@rm -rf $(SAMPLE)
 	python -m grading sample $(SAMPLED) --course $(SAMPLE)
-	@python -m grading run $(SAMPLED) --course $(SAMPLE) --timeout 2 >$(SAMPLE)/said || { \
+	@python -m grading run $(SAMPLED) --course $(SAMPLE) --timeout 3 >$(SAMPLE)/said || { \
 		echo "Grading the made-up class without a sandbox. A real one: make selftest says what is missing"; \
-		python -m grading run $(SAMPLED) --course $(SAMPLE) --timeout 2 --unsandboxed >$(SAMPLE)/said; }
+		python -m grading run $(SAMPLED) --course $(SAMPLE) --timeout 3 --unsandboxed >$(SAMPLE)/said; }
 	@touch $@
 
 # What make shows of the grades, so that it need not start Python to say it again.

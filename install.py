@@ -114,7 +114,7 @@ def offers(index: str, torch: str) -> bool:
 
 
 def compile_modules(packages: Path) -> None:
-    """Compile the modules that programs are likely to import, on all processors. (pip would use only one.)"""
+    """Compile the modules that programs are likely to import, on all processors (pip would use only one)."""
 
     def is_rare(file: Path) -> bool:
         folder = f"/{file.relative_to(packages).parent.as_posix()}/"

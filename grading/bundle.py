@@ -26,7 +26,7 @@ from grading.text import counted
 NAME, EXAM_NAME = "attention-students.zip", "attention-exam-{}.zip"
 FOLDER = "attention"  # the folder that unpacking makes
 SOURCE_DATE = 315_532_800  # 1980, where the times of a zip file begin
-BUILDERS = {"flit-core"}  # what only an editable installation of attnlib needs
+BUILDERS = {"flit-core", "pip"}  # what only install.py needs; on Windows, pip cannot replace itself
 INSTALL = """\
 You need Python 3.11 or newer, and 0.4 GB of disk space. In this folder:
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from _tools.reading_time import parse
 from bs4.element import NavigableString, Tag
+from sphinx import __display_version__
 from sphinx.application import Sphinx
 from sphinx.builders.html import StandaloneHTMLBuilder
 
@@ -155,10 +156,18 @@ def write_entries(app: Sphinx, error: Exception | None) -> None:
         Path(app.outdir, "_static", ENTRIES_SCRIPT).write_text(f"window.SEARCH_ENTRIES = {data};\n", encoding="utf-8")
 
 
+def without_index_of_pages(app: Sphinx) -> None:
+    """Keep Sphinx from making an index of its own."""
+    if isinstance(app.builder, StandaloneHTMLBuilder):
+        for step in INDEX_OF_PAGES:
+            if not hasattr(app.builder, step):
+                raise RuntimeError(f"Sphinx {__display_version__} has no {step}: what makes its index of pages now?")
+            setattr(app.builder, step, lambda *_: None)
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the extension with Sphinx."""
-    for step in INDEX_OF_PAGES:
-        setattr(StandaloneHTMLBuilder, step, lambda *_: None)
+    app.connect("builder-inited", without_index_of_pages)
     app.connect("html-page-context", keep_entries, priority=950)  # after html_fixes, before it is written
     app.connect("build-finished", write_entries)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

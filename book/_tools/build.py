@@ -23,7 +23,7 @@ SOURCE = ROOT / "_build" / "source"  # the folder that Sphinx reads: links to wh
 BUILT = ROOT / "_build" / "book"  # where Sphinx writes, and caches what it has read and executed
 SITE = ROOT / "_build" / "html"
 # These give way to _static/search.js and to the style sheet of all pages.
-NOT_PUBLISHED = ("searchtools.js", "styles", *(Path(name).name for name in CSS))
+NOT_PUBLISHED = ("searchindex.js", "searchtools.js", "styles", *(Path(name).name for name in CSS))
 KEEP = ["lite"]  # the part of the site that is built separately: JupyterLite
 SOURCES = {
     "book": ROOT / "book",

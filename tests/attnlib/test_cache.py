@@ -145,7 +145,7 @@ def test_room_is_doubled_so_that_buffers_are_few(backend):
     assert len(places) <= 9  # a buffer for each power of two up to 200, not for each position
 
 
-@pytest.mark.parametrize(("context", "lowered"), [(torch.enable_grad, "eager"), (torch.no_grad, "aot_eager")])
+@pytest.mark.parametrize(("context", "lowered"), [(torch.enable_grad, "eager"), (torch.inference_mode, "aot_eager")])
 @pytest.mark.filterwarnings("ignore:The .grad attribute")  # torch's, as it looks at what is kept with gradients
 def test_decoding_compiles_into_one_graph(context, lowered):
     layer = EVERY["attention with rope and grouped queries"]

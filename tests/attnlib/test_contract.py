@@ -626,9 +626,7 @@ def test_what_is_public_is_listed():
     assert all(hasattr(attnlib, name) for name in attnlib.__all__)
 
 
-# Where calls differ only in their options, the one with the most options is listed. A function that is left out is
-# called by one that is listed, or is compiled for every length in the tests of masks, positions, attention, heads and
-# layers.
+# Where calls differ only in their options, the one with the most options is listed.
 FOR_EVERY_SIZE = (
     *("softmax", "dot", "general", "cosine", "gaussian", "attention_with_float_mask", "attention_rollout"),
     *("scaled_dot_product_attention_with_all_options", "scaled_dot_product_attention_backward_with_all_options"),
@@ -639,6 +637,17 @@ LOWERED = (
     *("softmax", "self_attention", "multi_head_attention", "attention_rollout", "luong_step_general"),
     *("bahdanau_step_with_float_mask", "sampling_probabilities_with_all_options"),
 )
+
+# These are called by functions that are listed, or compiled in the tests of heads and of positions.
+COMPILED_ELSEWHERE = {
+    *(attnlib.scaled_dot, attnlib.additive, attnlib.split_heads, attnlib.merge_heads, attnlib.apply_rope),
+}
+
+
+def test_every_function_is_compiled_here_or_elsewhere():
+    here = {CALLS[what].function for what in (*FOR_EVERY_SIZE, *LOWERED)}
+    assert here | COMPILED_ELSEWHERE == {call.function for call in CALLS.values()}
+    assert not here & COMPILED_ELSEWHERE
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from numpy.testing import assert_allclose
 
 import attnlib.torch
+from attnlib import plotting
 from attnlib.plotting import (
     COLOURS,
     INK,
@@ -225,6 +226,11 @@ def test_a_picture_asks_no_other_host_and_is_well_formed(figure):
 def test_a_picture_is_a_png_for_those_who_show_no_html(figure):
     png = show(figure, "weights")._repr_mimebundle_()["image/png"]
     assert base64.b64decode(png).startswith(b"\x89PNG")
+
+
+def test_a_picture_is_drawn_once_where_all_readers_see_html(figure, monkeypatch):
+    monkeypatch.setattr(plotting.Picture, "with_png", False)
+    assert {*show(figure, "weights")._repr_mimebundle_()} == {"text/html", "text/plain"}
 
 
 def test_showing_a_pyplot_figure_closes_it():

@@ -16,7 +16,7 @@ AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(enc
 SAME_LOOK = "data-same-look"
 ENOUGH = 3
 checked_looks: collections.Counter[str] = collections.Counter()  # number of texts with enough contrast, per look
-MARK_SAME_LOOKS = """([name, checked]) => {
+MARK_SAME_LOOKS = """([name, checked, where]) => {
     const known = new Set(checked), grounds = new Map(), counts = new Map(), formulas = new Set(), plain = new Set();
     const values = (style, keys) => keys.map(key => style[key]);
     const paint = ['backgroundColor', 'backgroundImage', 'opacity', 'filter', 'position'];
@@ -51,7 +51,8 @@ MARK_SAME_LOOKS = """([name, checked]) => {
         const inline = ['inline', ...Array(4).fill('0px'), '0px'].join();
         return style.font === around.font && values(style, shape).join() === inline && !besides(one);
     };
-    const all = [...document.body.querySelectorAll('*')];
+    const root = where ? document.querySelector(where) : document.body;
+    const all = [root, ...root.querySelectorAll('*')];
     for (const one of all) {
         const field = one.matches('label, label *, button, option, textarea, input, select');
         const shown = one.checkVisibility(), same = !field && (!shown || !says(one) || seen(one));
@@ -75,8 +76,8 @@ RUN = """([where, {looks, spans, emptied}, again]) => {
     const words = spans.map(one => [one, new Text(one.textContent)]);
     words.forEach(([one, text]) => one.replaceWith(text));
     parts.forEach(([one, all]) => one.replaceChildren(...all.filter(part => part.localName === 'summary')));
-    return axe.run(where ?? document, {resultTypes: ['violations']})
-        .then(found => [found.violations, looks])
+    return axe.run(where ?? document, {resultTypes: ['violations', 'incomplete']})
+        .then(({violations, incomplete}) => [violations, incomplete.map(one => one.id), looks])
         .finally(() => {
             parts.forEach(([one, all]) => one.replaceChildren(...all));
             words.forEach(([one, text]) => text.replaceWith(one));
@@ -99,9 +100,9 @@ def violations(page, where: str | None = None, *, again: bool = False) -> list[s
     if where:
         page.evaluate(ALONE, where)
     known = [look for look, count in checked_looks.items() if count >= ENOUGH]
-    unseen = page.evaluate_handle(MARK_SAME_LOOKS, [SAME_LOOK, known])
-    found, looks = page.evaluate(RUN, [where, unseen, again])
-    if "color-contrast" not in [one["id"] for one in found]:
+    unseen = page.evaluate_handle(MARK_SAME_LOOKS, [SAME_LOOK, known, where])
+    found, unknown, looks = page.evaluate(RUN, [where, unseen, again])
+    if "color-contrast" not in (*(one["id"] for one in found), *unknown):  # axe judged each text that it looked at
         checked_looks.update(dict(looks))
     return [
         f"{one['id']} ({one['impact']}), {len(one['nodes'])} times: {[node['target'] for node in one['nodes'][:3]]}"

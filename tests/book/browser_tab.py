@@ -113,6 +113,8 @@ def listening(page, **listeners):
     """Call each function on the event that it is named after, until the block ends."""
     for name, listener in listeners.items():
         page.on(name, listener)
-    yield
-    for name, listener in listeners.items():
-        page.remove_listener(name, listener)
+    try:
+        yield
+    finally:
+        for name, listener in listeners.items():
+            page.remove_listener(name, listener)

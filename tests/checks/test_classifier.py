@@ -117,7 +117,7 @@ GENERAL_MISTAKE_IDS = {mistake.id for mistake, _ in GENERAL_MISTAKES} | {crash.i
 @pytest.mark.parametrize(("name", "backend", "others"), OTHERS)
 def test_a_wrong_answer_that_nobody_foresaw_fails_and_is_not_called_something_else(name, backend, others, seeds):
     misjudged = {}
-    for seed in seeds[::3]:
+    for seed in seeds[:2]:
         for text, (implementation, names) in others.items():
             report = examine_again(name, implementation, backend, seed)
             told = report.remark or report

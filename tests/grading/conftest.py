@@ -40,10 +40,15 @@ def boxes(host) -> Iterator[Boxes]:
 @pytest.fixture(scope="module")
 def commands_share_a_box(host) -> Iterator[None]:
     """Let commands use and test the existing box, instead of starting and testing their own."""
+
+    def existing(limits: Limits, *, sandboxed: bool = True) -> Host:
+        assert sandboxed
+        return host
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(host, "close", lambda: None)
         for module in ("grading.__main__", "grading.run"):
-            patch.setattr(f"{module}.Host", lambda limits, **options: host)
+            patch.setattr(f"{module}.Host", existing)
         yield
 
 

@@ -154,10 +154,11 @@ def test_nothing_is_lost_or_doubled_and_the_grades_are_those_of_one_machine(
     breaking = threading.Thread(target=break_things)
     breaking.start()
     with stopped_most_of_the_time(workers[0]):
-        run(course, "tiny", how=How(scheduler=address, pages=False))
+        run(course, "tiny", how=How(scheduler=address))
     breaking.join()
     assert (scheduler.starts, workers[1].starts > 1) == (2, True)
     assert grades(course) == {f"{i}": here[f"{i % len(KINDS)}"] for i in range(count)}
+    assert all((course.feedback(student, "tiny") / "tiny.html").is_file() for student in grades(course))
     log = [entry.said for entry in RunState(course, "tiny").audit.entries()[0]]
     assert sorted(one["student"] for one in log if "verdict" in one) == sorted(grades(course))
 

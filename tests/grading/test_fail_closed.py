@@ -68,7 +68,7 @@ def graded(tiny, boxes) -> dict[str, Row]:
     tiny.submit_text("truncated", '{"cells": [')
     tiny.submit_text("empty", "")
     tiny.submitted("nothing", "another").mkdir(parents=True)
-    run(tiny, "tiny", how=How(limits=Limits(cell=1, notebook=10)), pool=boxes)
+    run(tiny, "tiny", how=How(limits=Limits(cell=1, notebook=10, clock=60)), pool=boxes)
     return {row.outcome.student: row for row in rows(tiny, "tiny")}
 
 

@@ -305,9 +305,7 @@ def started(course: Course, box: Path) -> Iterator[subprocess.Popen[str]]:
     box.mkdir(exist_ok=True)
     line = [sys.executable, "-c", MAIN, str(course.root), "run", NAME, "--course", str(course.folder), "--jobs", "1"]
     settings = os.environ | {"TMPDIR": str(box)}
-    process = subprocess.Popen(
-        [*line, "--no-feedback"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=settings
-    )
+    process = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=settings)
     try:
         yield process
     finally:

@@ -45,9 +45,12 @@ KINDS = {
     "pipe": lambda path, victim: os.mkfifo(path),
 }
 
-# The lock, the gradebook and the log are each opened in a way of their own, and the seed is read. All other files are
-# written as an outcome is, so one kind is enough for them.
-OWN_WAYS = ("run.lock", "gradebook.db", "logs/tiny.log", "reports/tiny/seed", "reports/tiny/outcomes/ada.json")
+# The lock, the gradebook and the log are each opened in a way of their own, the seed and the stamp are read, and
+# nbgrader writes the released notebook. All other files are written as an outcome is, so one kind is enough for them.
+OWN_WAYS = (
+    *("run.lock", "gradebook.db", "logs/tiny.log", "reports/tiny/seed", "reports/tiny/outcomes/ada.json"),
+    *("release/tiny.registered", "release/tiny/tiny.ipynb"),
+)
 PLANTED = [(place, kind) for place in FILES for kind in KINDS if place in OWN_WAYS or kind == "link"]
 
 

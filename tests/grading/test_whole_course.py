@@ -31,8 +31,8 @@ ROOT = Path(__file__).parents[2]
 ASSIGNMENTS = Course.at(ROOT).assignments()
 CPU_SECONDS = 120  # seconds of processor time that a notebook may take, or its verdict is not "graded"
 STUDENTS = ("blank", "solver")
-# Together, these have every kind of check: for NumPy and for torch, of a function, a choice, a class and tests. In
-# test_in_a_browser.py, the checks of all assignments run in an ordinary process, too.
+# Together, these have every kind of check: for NumPy and for torch, of a function, a choice, a class and tests. All
+# assignments are graded in this file, and the NumPy half of each also runs in test_in_a_browser.py.
 ALSO_VALIDATED = ("02-self-attention", "07-transformer", "09-slips")
 VALIDATED = re.compile(r"VALIDATION FAILED ON (\d+) CELL|(Success)! Your notebook passes all the tests")
 # Modules that notebooks take long to import, except pyplot, which adapts itself to the notebook that imports it.
