@@ -9,10 +9,10 @@ from pathlib import Path
 
 import nbgrader
 
-import grading
 from grading.class_settings import read_class
 from grading.course import Course
 from grading.handout import RELEASED_FOLDER
+from grading.page_settings import FEEDBACK_TEMPLATE, FILTERS, TEMPLATES
 
 course = Course.at(Path(__file__).parent)
 course.folder.mkdir(parents=True, exist_ok=True)  # SQLite makes a file, but no folder to put it in
@@ -50,19 +50,18 @@ if share := read_class(course).late_penalty_per_day:
     c.AssignLatePenalties.plugin_class = "grading.late_penalty.SharePerDay"
     c.SharePerDay.share = share
 
-templates = Path(grading.__file__).with_name("templates")
 nbgraders_templates = Path(nbgrader.__file__).parent / "server_extensions" / "formgrader" / "templates"
 
 # What shows a submission asks no other host for anything, and runs nothing that came with it: feedback and Formgrader.
 c.HTMLExporter.preprocessors = ["grading.rendering.Sanitize"]
-c.HTMLExporter.filters = {"markdown2html": "grading.feedback.markdown", "points": "grading.text.points"}
+c.HTMLExporter.filters = FILTERS
 c.DataTypeFilter.display_data_priority = ["text/html", "text/markdown", "image/png", "image/jpeg", "text/plain"]
 
 # Formgrader takes its template from here: nbgrader's own, under a content security policy.
 c.HTMLExporter.template_name = "course-formgrade"
-c.HTMLExporter.extra_template_basedirs = [str(templates), str(nbgraders_templates)]
+c.HTMLExporter.extra_template_basedirs = [str(TEMPLATES), str(nbgraders_templates)]
 c.HTMLExporter.extra_template_paths = [str(nbgraders_templates)]
 
 c.GenerateFeedback.exporter_class = "grading.feedback.FeedbackExporter"
 c.GenerateFeedback.preprocessors = ["grading.exam.withhold.Withhold", "grading.feedback_scores.Scores"]
-c.FeedbackExporter.template_name = "course-feedback"
+c.FeedbackExporter.template_name = FEEDBACK_TEMPLATE

@@ -7,7 +7,6 @@ as plain text, cut to what a person would read, with the reason.
 import re
 from collections.abc import Iterator
 from copy import copy
-from pathlib import Path
 from secrets import token_urlsafe
 from typing import Any
 
@@ -20,19 +19,17 @@ from grading._untyped import NotebookNode, as_node, code_cell, new_output, text_
 from grading.feedback import FeedbackExporter
 from grading.graded_cell import is_students
 from grading.page_exporter import PageExporter
+from grading.page_settings import FEEDBACK_TEMPLATE, FILTERS, TEMPLATES
 from grading.sanitize import PICTURE_KINDS, sanitized
 
 RENDERING_SECONDS = 20  # processor time for one notebook; an honest one takes less than a second
 MAX_PLAIN_TEXT = 20_000  # characters shown of a text that is shown plainly
 LONG_BLANKS = re.compile(r"\s{40,}")  # shortened in such a text
 CODE_FENCE = "~" * 12
-# The same as in nbgrader_config.py. If that names another template, pages still look right, but each compiles its own.
+# A class whose nbgrader_config.py names another template gets the right pages, too, but each of them compiles its own.
 FEEDBACK = {
-    "HTMLExporter": {
-        "extra_template_basedirs": [str(Path(__file__).with_name("templates"))],
-        "filters": {"markdown2html": "grading.feedback.markdown", "points": "grading.text.points"},
-    },
-    "FeedbackExporter": {"template_name": "course-feedback"},
+    "HTMLExporter": {"extra_template_basedirs": [str(TEMPLATES)], "filters": FILTERS},
+    "FeedbackExporter": {"template_name": FEEDBACK_TEMPLATE},
 }
 UNBOUNDED = {"Sanitize": {"bounded": False}, "TrialExporter": {"template_name": "basic"}}
 

@@ -4,6 +4,7 @@ import collections
 from pathlib import Path
 
 import axe_playwright_python
+from browser_tab import USUAL_SIZE
 
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
 # A page has thousands of texts but only about a hundred looks, and measuring their contrast takes axe longer than all
@@ -48,7 +49,7 @@ MARK_SAME_LOOKS = """([name, checked, where]) => {
     const shape = ['display', 'paddingLeft', 'paddingRight', 'marginLeft', 'marginRight', 'borderWidth'];
     const bare = one => {  // whether removing its tag would leave the words around it in place
         const style = getComputedStyle(one), around = getComputedStyle(one.parentElement);
-        const inline = ['inline', ...Array(4).fill('0px'), '0px'].join();
+        const inline = ['inline', ...Array(5).fill('0px')].join();
         return style.font === around.font && values(style, shape).join() === inline && !besides(one);
     };
     const root = where ? document.querySelector(where) : document.body;
@@ -112,8 +113,13 @@ def violations(page, where: str | None = None, *, again: bool = False) -> list[s
 
 def go_dark(page) -> None:
     """Have the night fall, as a system reports it, and wait until the page shows it."""
-    page.emulate_media(color_scheme="dark")
-    page.locator("html[data-theme=dark]").wait_for()
+    show_in(page, "dark")
+
+
+def show_in(page, scheme: str, **media: str) -> None:
+    """Have the system report this colour scheme and these other settings, and wait until the page shows the scheme."""
+    page.emulate_media(color_scheme=scheme, **media)
+    page.locator(f"html[data-theme={scheme}]").wait_for()
     page.evaluate(SETTLED)
 
 
@@ -127,8 +133,6 @@ def violations_in_every_look(page, where: str) -> list[str]:
     found = violations(page, where)
     go_dark(page)
     found += violations(page, where, again=True)
-    page.set_viewport_size({"width": 1280, "height": 900})
-    page.emulate_media(color_scheme="light", forced_colors="active")
-    page.locator("html[data-theme=light]").wait_for()
-    page.evaluate(SETTLED)
+    page.set_viewport_size(USUAL_SIZE)
+    show_in(page, "light", forced_colors="active")
     return found + violations(page, where, again=True)
