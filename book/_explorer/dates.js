@@ -301,11 +301,11 @@ class AttentionDates extends HTMLElement {
   /** Say one sentence about what is shown; while it plays, only the last one is read aloud. */
   tell() {
     const { text, steps, count, chosen } = this;
-    this.summary.element.ariaLive = this.player.isPlaying ? "off" : "polite";
     const isWhole = count === LENGTH && !this.isLooking;
-    if (count === 0) this.summary.say("You will see the translation after your prediction.");
-    else if (!isWhole) this.summary.say(stepInWords(text, steps[chosen], chosen));
-    else this.summary.say(resultInWords(text, this.results, this.equal.checked, this.changed));
+    let said = "You will see the translation after your prediction.";
+    if (isWhole) said = resultInWords(text, this.results, this.equal.checked, this.changed);
+    else if (count > 0) said = stepInWords(text, steps[chosen], chosen);
+    this.summary.say(said, !this.player.isPlaying);
     this.verdict.textContent = count === LENGTH && this.guess ? verdict(text, this.results.own, this.guess) : "";
   }
 

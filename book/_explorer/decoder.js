@@ -19,6 +19,7 @@ import { END, pieces } from "./tokenizer.js";
 const MOVE = 250; // milliseconds that a new column takes
 const REST = 60; // milliseconds between two drawings while the model writes: drawing takes longer than a token
 const REST_READING = 300; // the same while it reads a given text
+const SHAPES_PER_FRAME = 100; // the first drawing is built up in parts, so that it never blocks the page
 const FIRST_RUN = 40; // tokens
 const RUN = 100;
 
@@ -45,6 +46,7 @@ class AttentionDecoder extends ModelElement {
   top = 0; // the first line that is in sight
   frame = 0;
   drawn = 0; // when it was last drawn, in milliseconds
+  shapeLimit = 0; // how many shapes may be drawn; it grows until the first drawing is complete
   goal = 0; // how many tokens are to be written before it pauses
   own = ""; // what it wrote before its weights were made equal
   isWaiting = false; // whether a token has been written that is not yet read
@@ -380,11 +382,15 @@ class AttentionDecoder extends ModelElement {
   draw(duration) {
     if (!this.count || !this.room) return;
     const { shapes, width, height, top } = decoderScene(viewOf(this.state));
+    this.shapeLimit += SHAPES_PER_FRAME;
+    const ready = shapes.slice(0, this.shapeLimit);
     Object.assign(this, { top, drawn: performance.now() });
     this.drawing.fit(width, height);
-    this.drawing.show(shapes, duration);
+    this.drawing.show(ready, duration);
     const { place, count } = this;
-    nameShapes(this.drawing, shapes, { name: this.names[this.found[place].token], place, count });
+    nameShapes(this.drawing, ready, { name: this.names[this.found[place].token], place, count });
+    if (ready.length < shapes.length) requestAnimationFrame(() => this.draw(duration));
+    else this.shapeLimit = Infinity;
   }
 
   /** Say one sentence about what is shown. */

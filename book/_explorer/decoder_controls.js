@@ -19,6 +19,7 @@ const SPEEDS = [["slowly", 700], ["8 tokens a second", 125], ["as fast as possib
  * @property {() => void} typed
  * @property {(count: number) => void} go
  * @property {() => void} start
+ * @property {() => void} stop
  * @property {() => void} changeSpeed
  * @property {(settings: any) => void} set
  * @property {(at: any) => void} look
@@ -41,7 +42,8 @@ export class DecoderControls extends ModelControls {
       ...{ rows: "3", autocomplete: "off", autocapitalize: "off", spellcheck: "false" },
       ...{ "aria-describedby": "attn-decoder-message", input: () => decoder.typed(), change: () => this.done() },
     });
-    this.player = new Player("Tokens written", (count) => decoder.go(count), () => decoder.start());
+    const go = (count) => decoder.go(count);
+    this.player = new Player("Tokens written", go, () => decoder.start(), () => decoder.stop());
     this.temperature = slider(0, 2, (value) => decoder.set({ temperature: value }));
     this.topP = slider(0.05, 1, (value) => decoder.set({ topP: value }));
     this.speed = h(
@@ -105,8 +107,7 @@ export class DecoderControls extends ModelControls {
 
   /** Say a sentence; while it plays, only the last one is read aloud. */
   say(sentence, newest, count) {
-    this.summary.element.ariaLive = this.player.isPlaying ? "off" : "polite";
-    this.summary.say(sentence);
+    this.summary.say(sentence, !this.player.isPlaying);
     this.work.textContent = workInWords(newest, count);
   }
 }

@@ -33,10 +33,11 @@ export class Drawing {
     this.frame = 0;
   }
 
-  /** Give the drawing a size, in pixels. */
+  /** Set the size in pixels, but only if it has changed: setting it makes the browser lay out every text again. */
   fit(width, height) {
-    const size = { width, height, viewBox: `0 0 ${width} ${height}` };
-    for (const [name, value] of Object.entries(size)) this.svg.setAttribute(name, String(value));
+    const viewBox = `0 0 ${width} ${height}`;
+    if (this.svg.getAttribute("viewBox") === viewBox) return;
+    for (const [name, value] of Object.entries({ width, height, viewBox })) this.svg.setAttribute(name, String(value));
   }
 
   /**

@@ -11,9 +11,10 @@ export class Player {
    * @param {string} name what the slider chooses
    * @param {(step: number) => void} go called with the step that the reader wants
    * @param {() => void} start called when the reader wants to see all steps
+   * @param {() => void} stop called when the reader presses Pause; by default, goes to the step that is shown
    */
-  constructor(name, go, start) {
-    this.play = h("button", { type: "button", click: () => this.isPlaying ? this.pause() : start() }, "Play");
+  constructor(name, go, start, stop = () => go(this.step)) {
+    this.play = h("button", { type: "button", click: () => this.isPlaying ? stop() : start() }, "Play");
     this.back = h("button", { type: "button", "aria-label": "Step back", click: () => go(this.step - 1) }, "◀");
     this.next = h("button", { type: "button", "aria-label": "Step forwards", click: () => go(this.step + 1) }, "▶");
     this.slider = h("input", { type: "range", "aria-label": name, input: () => go(Number(this.slider.value)) });

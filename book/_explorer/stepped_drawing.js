@@ -112,8 +112,7 @@ export class SteppedDrawing {
     const { step, of: { caption, count } } = this;
     const said = this.of.said(step, step === count() - 1 && !this.isLooking);
     this.player.show(step, [0, count() - 1], `${step + 1} of ${count()}`, false);
-    this.summary.element.ariaLive = this.player.isPlaying ? "off" : "polite";
-    this.summary.say(said);
+    this.summary.say(said, !this.player.isPlaying);
     this.svg.setAttribute("aria-label", `${caption}. ${said}`);
   }
 

@@ -215,21 +215,33 @@ export function inWords(word, weights, words) {
 export class Summary {
   constructor() {
     this.next = "";
+    this.isUnread = false; // whether the text may be there already, but was never read aloud
     /** @type {number | null} */
     this.waiting = null;
     this.quietUntil = 0;
     this.element = h("p", { class: "attn-summary", "aria-live": "polite" });
   }
 
-  say(text) {
+  /**
+   * Show a text after a short delay; an empty text clears the line at once.
+   *
+   * @param {string} text
+   * @param {boolean} aloud whether screen readers read it; if not, the next text that they do read may be the same
+   */
+  say(text, aloud = true) {
     this.next = text;
+    this.isUnread ||= aloud && this.element.ariaLive === "off";
+    this.element.ariaLive = aloud ? "polite" : "off";
+    if (!text) this.element.textContent = "";
     this.waiting ??= setTimeout(() => this.write(), 300);
   }
 
   write() {
     const left = this.quietUntil - performance.now();
     this.waiting = left > 0 ? setTimeout(() => this.write(), left) : null;
-    if (left <= 0 && this.element.textContent !== this.next) this.element.textContent = this.next;
+    if (left > 0 || (this.element.textContent === this.next && !this.isUnread)) return;
+    this.element.textContent = this.next;
+    this.isUnread = false;
   }
 
   /** Wait until the reader has stopped typing. */

@@ -36,6 +36,24 @@ DRAWN = """async () => {
 }"""
 
 
+# The most elements added at once to an emptied drawing, whether all of them return, and which <svg> attributes are set.
+DRAWN_IN_PARTS = """async () => {
+    const decoder = document.querySelector('attention-decoder'), { svg } = decoder, added = [], set = [];
+    const count = svg.childElementCount;
+    decoder.drawing.show([], 0);
+    decoder.shapeLimit = 0;
+    const observer = new MutationObserver(changes => {
+        added.push(changes.reduce((sum, { addedNodes }) => sum + addedNodes.length, 0));
+        for (const { target, attributeName } of changes) if (target === svg && attributeName) set.push(attributeName);
+    });
+    observer.observe(svg, { childList: true, attributes: true });
+    decoder.draw(0);
+    while (svg.childElementCount < count) await new Promise(next => requestAnimationFrame(next));
+    observer.disconnect();
+    return [Math.max(...added), svg.childElementCount === count, set];
+}"""
+
+
 class Decoder(OpenModel):
     """The decoder on an open page."""
 
@@ -114,6 +132,10 @@ def test_greedily_it_writes_what_attnlib_writes(decoder):
 
 def test_it_is_drawn_again_when_its_width_changes_and_not_for_the_height_that_it_gives_itself(decoder):
     assert decoder.page.evaluate(DRAWN) == [0, 1, 1, 0]
+
+
+def test_its_elements_are_made_in_parts_and_its_size_is_not_set_again(decoder):
+    assert decoder.page.evaluate(DRAWN_IN_PARTS) == [100, True, []]
 
 
 def test_each_token_is_reached_by_keyboard_and_says_one_sentence(decoder):
@@ -216,6 +238,26 @@ def test_a_step_writes_one_token_and_a_step_back_shows_it_again(decoder):
     assert len(decoder.page.evaluate("document.querySelector('attention-decoder').shown.written")) == 1
 
 
+def write_and_pause(decoder):
+    """Let the decoder write for a moment, pause it, and return how many tokens it has written."""
+    decoder.element.get_by_label("Speed").select_option(label="8 tokens a second")
+    before = decoder.element.evaluate("one => one.shown.count")
+    decoder.button("Play").click()
+    wait_until(decoder.page, "count => document.querySelector('attention-decoder').shown.count > count + 2", before)
+    decoder.button("Pause").click()
+    return decoder.element.evaluate("one => one.shown.count")
+
+
+def test_pausing_draws_and_announces_what_has_been_written_and_keeps_it_in_the_address(decoder):
+    written = write_and_pause(decoder)
+    decoder.said(f"The model has written {written} tokens")
+    decoder.columns(7 + written)
+    decoder.parts(rf"written=[\w-]{{{2 * written}}}")
+    assert decoder.element.locator(".attn-summary").get_attribute("aria-live") == "polite"
+    decoder.button("Step back").click()
+    decoder.columns(6 + written)
+
+
 def test_a_reader_can_choose_the_next_token_and_sees_what_top_p_cuts_off(decoder):
     decoder.element.get_by_role("slider", name="Top-p").fill("0.05")
     decoder.element.get_by_role("button", name="cut off by top-p").first.wait_for()
@@ -267,6 +309,9 @@ def test_a_prompt_that_cannot_be_read_is_answered_and_the_last_one_stays(decoder
         decoder.complained(f"Until then, the drawing shows “{PROMPT}”.")
         assert decoder.field.get_attribute("aria-invalid") == "true"
     decoder.columns(7)
+    decoder.field.fill(PROMPT)  # clears the complaint at once, even while the reader may still be typing
+    wait_until(decoder.page, "!document.querySelector('attention-decoder .attn-message').textContent")
+    assert decoder.field.get_attribute("aria-invalid") == "false"
     decoder.button("Step forwards").click()
     decoder.said("Token 8 of 8")
 

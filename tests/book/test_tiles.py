@@ -84,6 +84,18 @@ def test_it_plays_from_the_beginning_and_speaks_once(at):
     assert tiles.button("Play").is_visible()
 
 
+def test_pausing_reads_the_step_aloud_and_keeps_it_in_the_address(at):
+    tiles = at()
+    tiles.page.evaluate(HEAR)
+    tiles.button("Play").click()
+    tiles.element.locator(".attn-summary[aria-live=off]", has_text=re.compile("Tile [2-9] of")).wait_for()
+    tiles.button("Pause").click()
+    step = tiles.element.get_by_role("slider").input_value()
+    wait_until(tiles.page, "window.heard.length > 0")  # although it may have been written before
+    assert re.match(f"Tile {int(step) + 1} of", *tiles.page.evaluate("window.heard"))
+    wait_until(tiles.page, f"location.hash.includes('step={int(step) + 1}')")
+
+
 def test_a_link_shows_what_was_on_the_screen_whatever_else_it_says(at, site):
     tiles = at(f"{site}{CHAPTER}#tiles?method=table&rows=64&columns=128&step=130")
     tiles.said(
