@@ -9,6 +9,7 @@ The browser draws MathML with a font that has a table for it: STIX Two Math, cut
 """
 
 import json
+import os
 import re
 import subprocess
 import unicodedata
@@ -39,16 +40,16 @@ ROOT_SIGN = ord("√")  # is not written in an element <msqrt>
 
 
 @cache
-def converter() -> subprocess.Popen[str]:
-    """Start the process that converts the formulas of a build, one line each."""
+def converter(_process: int) -> subprocess.Popen[str]:
+    """Start the converter for one Sphinx process, given its id; it converts one formula per line."""
     command = [find_deno_bin(), "run", "--quiet", "--no-config", "--no-remote", str(CONVERTER)]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8")
 
 
 def stop_converter(_app: Sphinx, _error: Exception | None) -> None:
-    """End that process."""
+    """Stop this process's converter. Each worker's converter ended with its worker."""
     if converter.cache_info().currsize:
-        converter().communicate()
+        converter(os.getpid()).communicate()
         converter.cache_clear()
 
 
@@ -59,7 +60,7 @@ def mathml(tex: str, *, display: bool) -> str:
     Raises:
         ValueError: Temml does not understand the formula.
     """
-    process = converter()
+    process = converter(os.getpid())
     assert process.stdin is not None
     assert process.stdout is not None
     process.stdin.write(json.dumps({"tex": aligned(tex), "displayMode": display}) + "\n")
@@ -139,8 +140,8 @@ def characters(html: str) -> set[int]:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Register the extension with Sphinx. Processes that write pages side by side would share one converter."""
+    """Register the extension with Sphinx."""
     app.add_html_math_renderer("mathml", (visit_inline, None), (visit_display, None))
     app.connect("build-finished", stop_converter)
     app.connect("build-finished", write_formula_font)
-    return {"parallel_read_safe": True, "parallel_write_safe": False}
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
