@@ -7,6 +7,7 @@ is found it is taken from PyTorch's own index of CPU builds instead, if that can
 
 import compileall
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -49,7 +50,9 @@ def main(group: str, build: str) -> None:
     wanted = requirements(group)
     torch = next((requirement for requirement in wanted if requirement.startswith("torch==")), None)
     cpu = torch is not None and wants_cpu(build, torch)
-    print(f"Installing the group {group} of pyproject.toml into {sys.prefix}: {size(group, cpu)}", flush=True)
+    python = f"Python {platform.python_version()}, {sys._base_executable}"  # type: ignore[attr-defined]
+    where = f"{sys.prefix} ({python})"
+    print(f"Installing the group {group} of pyproject.toml into {where}: {size(group, cpu)}", flush=True)
     # Python may come with an old pip, which takes a minute longer and twice as much processor time.
     install(*LOCKED, "pip")
     if torch and cpu and not pip("--no-deps", "--index-url", CPU_INDEX, torch):
