@@ -85,10 +85,9 @@ test: ## set up and check everything: lint, types, tests, notebooks, book
 	@$(MAKE) --no-print-directory -j 2 lint exercises
 	@$(MAKE) --no-print-directory -j 4 together-book together-grading together-library
 
-# The three run side by side, since the tests of the book and of the grading wait for pages and processes. The tests of
-# the library never wait: with a lower priority, they take what processor time is left.
+# The three run in parallel, because the book and grading tests spend much time waiting for pages and processes.
 together-book together-grading together-library: together-%:
-	@set -o pipefail; $(if $(findstring library,$*),nice -n 5) $(MAKE) --no-print-directory test-$* 2>&1 | sed -u 's/^/$*: /'
+	@set -o pipefail; $(MAKE) --no-print-directory test-$* 2>&1 | sed -u 's/^/$*: /'
 
 check: ## lint, types and the fast tests of every part, before each commit
 	@$(MAKE) --no-print-directory -j 2 lint fast
@@ -103,9 +102,12 @@ lint: $(TESTING)
 	cd book && deno check --quiet _explorer _static/*.js && deno lint --quiet && deno fmt --check
 
 # The tests that take longest come first, so that none of them is left running alone at the end.
+LIBRARY_WORKERS := auto
 library: $(TESTING) ## test the library and its checks alone
-	pytest -n auto --dist worksteal --first tests/attnlib/test_types.py --first tests/checks/test_report.py tests/checks tests/attnlib tests/training
+	pytest -n $(LIBRARY_WORKERS) --dist worksteal --first tests/attnlib/test_types.py --first tests/checks/test_report.py tests/checks tests/attnlib tests/training
 
+# Most of these tests take less time than handing them to a worker would, so alongside the others one process is enough.
+test-library: LIBRARY_WORKERS := 0
 test-library: library
 
 # The tests in a file share fixtures that are slow to build, so each file stays on one process. The slowest comes first.
