@@ -86,9 +86,9 @@ def test_it_plays_from_the_beginning_and_speaks_once(at):
 
 def test_pausing_reads_the_step_aloud_and_keeps_it_in_the_address(at):
     tiles = at()
-    tiles.page.evaluate(HEAR)
     tiles.button("Play").click()
     tiles.element.locator(".attn-summary[aria-live=off]", has_text=re.compile("Tile [2-9] of")).wait_for()
+    tiles.page.evaluate(HEAR)
     tiles.button("Pause").click()
     step = tiles.element.get_by_role("slider").input_value()
     wait_until(tiles.page, "window.heard.length > 0")  # although it may have been written before
