@@ -223,9 +223,9 @@ $(EXERCISES): # where one is missing, it is released again
 $(GRADES): $(READY) $(LIBRARY) $(GRADING) $(RELEASED) | bubblewrap
 	@rm -rf $(SAMPLE)
 	python -m grading sample $(SAMPLED) --course $(SAMPLE)
-	@python -m grading run $(SAMPLED) --course $(SAMPLE) --timeout 3 >$(SAMPLE)/said || { \
+	@python -m grading run $(SAMPLED) --course $(SAMPLE) --timeout 2 >$(SAMPLE)/said || { \
 		echo "Grading the made-up class without a sandbox. A real one: make selftest says what is missing"; \
-		python -m grading run $(SAMPLED) --course $(SAMPLE) --timeout 3 --unsandboxed >$(SAMPLE)/said; }
+		python -m grading run $(SAMPLED) --course $(SAMPLE) --timeout 2 --unsandboxed >$(SAMPLE)/said; }
 	@touch $@
 
 # What make shows of the grades, so that it need not start Python to say it again.

@@ -80,8 +80,9 @@ def token_losses(model: CausalLM, tokens: NDArray[np.int64]) -> NDArray[np.float
     found = []
     with torch.inference_mode():
         for windows in torch.from_numpy(tokens).split(BATCH):
-            logits = model(windows[:, :-1])
-            found.append(F.cross_entropy(logits.transpose(1, 2), windows[:, 1:], reduction="none"))
+            logits, target = model(windows[:, :-1]), windows[:, 1:]
+            losses = F.cross_entropy(logits.flatten(0, 1), target.flatten(), reduction="none")
+            found.append(losses.view(target.shape))
     return torch.cat(found).numpy()
 
 

@@ -105,7 +105,7 @@ def printed(course) -> str:
     before = visible(ROOT)
     where = [ASSIGNMENT, "--course", str(course.folder)]
     assert main(["sample", *where]) == 0
-    asked = [sys.executable, "-m", "grading", "run", *where, "--jobs", "2", "--timeout", "3"]
+    asked = [sys.executable, "-m", "grading", "run", *where, "--jobs", "2", "--timeout", "2"]
     result = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     assert visible(ROOT) == before, "a run wrote into the repository"
