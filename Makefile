@@ -49,7 +49,7 @@ unexport ATTENTION_DB
 
 .DEFAULT_GOAL := all
 .PHONY: all made test check fast lint library help book lite pdf serve exercises work torch grade bench lock clean again chromium bubblewrap selftest
-.PHONY: test-library test-grading test-book together-library together-grading together-book
+.PHONY: test-library test-grading test-book test-lint together-library together-grading together-book together-lint
 .DELETE_ON_ERROR:
 .PRECIOUS: $(EXERCISES) $(BOOK) $(LITE)
 
@@ -82,15 +82,17 @@ made: $(BOOK) $(LITE) $(RELEASED) $(GRADED)
 
 test: ## set up and check everything: lint, types, tests, notebooks, book
 	@$(MAKE) -s --no-print-directory -j 2 $(STUDENT) chromium MORE_STEPS="torch book test"
-	@$(MAKE) --no-print-directory -j 2 lint exercises
-	@$(MAKE) --no-print-directory -j 4 together-book together-grading together-library
+	@$(MAKE) --no-print-directory exercises
+	@$(MAKE) --no-print-directory -j 4 together-book together-grading together-library together-lint
 
-# The three run in parallel, because the book and grading tests spend much time waiting for pages and processes.
-together-book together-grading together-library: together-%:
+# They run in parallel, because the book and grading tests spend much time waiting for pages and processes.
+together-book together-grading together-library together-lint: together-%:
 	@set -o pipefail; $(MAKE) --no-print-directory test-$* 2>&1 | sed -u 's/^/$*: /'
 
 check: ## lint, types and the fast tests of every part, before each commit
 	@$(MAKE) --no-print-directory -j 2 lint fast
+
+test-lint: lint
 
 fast: $(TESTING) | bubblewrap
 	pytest -n auto --dist worksteal --cases 3 -m "not slow and not browser and not attack"

@@ -317,13 +317,16 @@ def tools(copy: Path, fails: str) -> None:
         tool.chmod(0o755)
 
 
-@pytest.mark.parametrize(("fails", "ok"), [("nothing", True), ("tests/book", False), ("tests/attnlib", False)])
+@pytest.mark.parametrize(
+    ("fails", "ok"), [("nothing", True), ("tests/book", False), ("tests/attnlib", False), ("format --check", False)]
+)
 def test_make_test_says_which_part_a_line_is_of_and_fails_if_one_of_them_does(copy, fails, ok):
     tools(copy, fails)
     done = make(copy, "test", "CHROMIUM=none")
     assert (done.returncode == 0) == ok, done.stdout + done.stderr
     for part, folder in {"book": "book", "grading": "grading", "library": "attnlib"}.items():
         assert re.search(rf"^{part}: pytest .*tests/{folder}\b", done.stdout, re.MULTILINE)
+    assert "lint: ruff check" in done.stdout
 
 
 @pytest.mark.parametrize(
