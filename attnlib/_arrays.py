@@ -28,10 +28,23 @@ NO_AUTOCAST = ("meta", "lazy", "vulkan")
 LONGEST = 60  # characters of a value in a message
 NATIVE = tuple(map(np.dtype, (np.float32, np.float64, np.float16)))  # in native byte order
 
+_torch: Any = sys.modules.get("torch")
+
+
+def imported_torch() -> Any:
+    """Return torch if it has been imported, or else None.
+
+    Once found, it is kept, since torch.compile would have to follow every look into the thousands of modules.
+    """
+    global _torch
+    if _torch is None:
+        _torch = sys.modules.get("torch")
+    return _torch
+
 
 def is_torch(x: object) -> bool:
     """Tell whether ``x`` is a torch tensor, without importing torch."""
-    torch = sys.modules.get("torch")
+    torch = _torch or imported_torch()
     return torch is not None and isinstance(x, torch.Tensor)
 
 
@@ -44,9 +57,8 @@ def is_autocast_enabled(x: object) -> bool:
     """Tell whether torch.autocast is enabled on the device of ``x``: torch chooses dtypes, mixed ones are allowed."""
     if not is_torch(x):
         return False
-    torch: Any = sys.modules["torch"]
     kind = x.device.type  # type: ignore[attr-defined]
-    return kind not in NO_AUTOCAST and bool(torch.is_autocast_enabled(kind))
+    return kind not in NO_AUTOCAST and bool(imported_torch().is_autocast_enabled(kind))
 
 
 def is_floating(x: Array) -> bool:
@@ -430,15 +442,17 @@ def refuse_subclass(name: str, x: Array) -> None:
 
 def _is_traced_size(value: object) -> bool:
     """Tell whether a value is a size recorded by torch.jit.trace, which makes it a tensor without dimensions."""
-    return is_torch(value) and value.ndim == 0 and sys.modules["torch"].jit.is_tracing()  # type: ignore[attr-defined]
+    return is_torch(value) and value.ndim == 0 and imported_torch().jit.is_tracing()  # type: ignore[attr-defined]
 
 
 def is_jax_dimension(value: object) -> bool:
     """Tell whether a value is a size that jax.export keeps symbolic, which may be impossible to compare."""
+    if isinstance(value, int):
+        return False
     export = sys.modules.get("jax.export")
     return export is not None and bool(export.is_symbolic_dim(value))
 
 
 def _is_symbolic(value: object) -> bool:
-    torch = sys.modules.get("torch")
+    torch = imported_torch()
     return torch is not None and isinstance(value, torch.SymInt)

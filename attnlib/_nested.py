@@ -5,10 +5,7 @@ torch can multiply, split and project them. Its attention for them takes no mask
 Dimensions: B batch, H heads, T queries, S keys, D width of queries and keys, D_v width of values.
 """
 
-import sys
-from typing import Any
-
-from attnlib._arrays import Array, shape
+from attnlib._arrays import Array, imported_torch, shape
 
 USE_PADDED = "pass torch.nested.to_padded_tensor(x, 0.0) for each, and padding_mask(lengths, S) as the mask"
 
@@ -33,7 +30,7 @@ def require_padded(function: str, **arrays: Array) -> None:
 
 def require_jagged_layout(name: str, x: Array) -> None:
     """Raise TypeError if a tensor is nested in the older of torch's two layouts, which hardly any operation takes."""
-    if is_nested(x) and x.layout is not sys.modules["torch"].jagged:
+    if is_nested(x) and x.layout is not imported_torch().jagged:
         raise TypeError(
             f"{name} is a nested tensor with layout {x.layout}, but torch.jagged is needed: "
             "torch.nested.nested_tensor(sequences, layout=torch.jagged)"
@@ -67,7 +64,7 @@ def sdpa(
     query: Array, key: Array, value: Array, dropout_p: float, is_causal: bool, scale: float, enable_gqa: bool
 ) -> Array:
     """Return the context (B, H, T, D_v) of nested tensors that fit each other, by torch's kernel."""
-    torch: Any = sys.modules["torch"]
+    torch = imported_torch()
     try:
         return torch.nn.functional.scaled_dot_product_attention(
             query, key, value, None, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa

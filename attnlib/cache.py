@@ -3,7 +3,6 @@
 Dimensions: B batch, H heads, S keys so far, T new ones, D width per head, D_v width per head of the values.
 """
 
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ from attnlib._arrays import (
     array_namespace,
     check_int,
     describe_type,
+    imported_torch,
     is_autocast_enabled,
     is_torch,
     plainly_agree,
@@ -280,7 +280,7 @@ def _conditions(key: Array, value: Array) -> tuple[Any, ...]:
     """Return what else a memory's projections depend on: torch's grad mode and autocast, and the tensors' versions."""
     if not is_torch(key):
         return ()
-    torch: Any = sys.modules["torch"]
+    torch = imported_torch()
     recorded = torch.is_grad_enabled()
     if torch.compiler.is_compiling():  # a compiled graph cannot query the rest
         return recorded, is_autocast_enabled(key)
@@ -290,7 +290,7 @@ def _conditions(key: Array, value: Array) -> tuple[Any, ...]:
 
 def may_not_write(kept: Array) -> bool:
     """Tell whether torch forbids writing into a tensor: what gradients may need, or what was made for inference."""
-    torch: Any = sys.modules["torch"]
+    torch = imported_torch()
     if torch.is_grad_enabled() or kept.requires_grad or torch.compiler.is_compiling():
         return bool(torch.is_grad_enabled() or kept.requires_grad)  # a graph cannot query how a tensor was created
     return bool(kept.is_inference() and not torch.is_inference_mode_enabled())

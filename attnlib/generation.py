@@ -4,7 +4,6 @@ Dimensions: T tokens of the prompt, V tokens in the vocabulary.
 """
 
 import math
-import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple, Protocol
@@ -12,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from attnlib._arrays import Array, check_int, is_torch, namespace_and_device, refuse_subclass, shape
+from attnlib._arrays import Array, check_int, imported_torch, is_torch, namespace_and_device, refuse_subclass, shape
 from attnlib._types import Index
 from attnlib.cache import KVCache
 from attnlib.sampling import SamplingSettings, choose
@@ -193,4 +192,4 @@ def _as_numpy(x: Array) -> NDArray[Any]:
 
 
 def _inference_mode(like: Array) -> AbstractContextManager[Any]:
-    return sys.modules["torch"].inference_mode() if is_torch(like) else nullcontext()
+    return imported_torch().inference_mode() if is_torch(like) else nullcontext()

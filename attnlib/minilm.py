@@ -123,7 +123,8 @@ def load_minilm(
         with torch.device("cpu" if device is None else device):  # whatever torch's default device is
             model = make(**SIZES).to(torch.float32).eval().requires_grad_(False)
     else:
-        model = make(**SIZES)
+        with import_module("attnlib._numpy_modules").skip_init():
+            model = make(**SIZES)
     model.load_state_dict({_renamed(name): x for name, x in parameters.items() if not name.startswith(UNUSED)})
     return SentenceEncoder(model, _needed("tokenizers").Tokenizer.from_buffer(words))
 

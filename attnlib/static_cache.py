@@ -3,10 +3,9 @@
 Dimensions: B batch, H heads, S keys held, T new ones, D width per head, D_v width per head of the values.
 """
 
-import sys
 from typing import Any
 
-from attnlib._arrays import Array, check_int, is_torch, namespace_and_device
+from attnlib._arrays import Array, check_int, imported_torch, is_torch, namespace_and_device
 from attnlib._mask_rule import MaskOptions, MaskRule
 from attnlib._types import ArrayT, Index
 from attnlib.cache import KVCache, select_sequences
@@ -166,7 +165,7 @@ class StaticCache(KVCache):
         return int(self.length)
 
     def _refuse_gradients(self, key: Array, value: Array) -> None:
-        if is_torch(key) and sys.modules["torch"].is_grad_enabled() and (key.requires_grad or value.requires_grad):
+        if is_torch(key) and imported_torch().is_grad_enabled() and (key.requires_grad or value.requires_grad):
             raise RuntimeError(
                 "a StaticCache is written in place, so no gradients can flow through it: call the model under "
                 "torch.no_grad() or torch.inference_mode(), or train with a KVCache"
@@ -198,7 +197,7 @@ def _static(make: Any, like: Array) -> Array:
     """Make an array that every call can write to, in and out of inference mode, and from CUDA graphs."""
     if not is_torch(like) or _is_compiling():
         return make()
-    torch: Any = sys.modules["torch"]
+    torch = imported_torch()
     with torch.inference_mode(False):
         made = make()
     if made.device.type == "cuda":
@@ -207,4 +206,4 @@ def _static(make: Any, like: Array) -> Array:
 
 
 def _is_compiling() -> bool:
-    return bool(sys.modules["torch"].compiler.is_compiling())
+    return bool(imported_torch().compiler.is_compiling())

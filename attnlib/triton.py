@@ -4,10 +4,9 @@ You have to call it yourself: :func:`attnlib.scaled_dot_product_attention` never
 ``attnlib/_triton.py``, is meant to be read side by side with its NumPy counterpart, ``attnlib/_numpy_tiled.py``.
 """
 
-import sys
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
 
-from attnlib._arrays import Array, is_torch
+from attnlib._arrays import Array, imported_torch, is_torch
 from attnlib._attention_arguments import Window, check_inputs, check_scale, check_softcap, window_spec
 from attnlib._head_groups import flatten_batch
 from attnlib._spec import AttentionSpec
@@ -132,7 +131,7 @@ def _check_tensors(**inputs: Array) -> None:
             )
         if str(x.dtype) not in DTYPES or x.dtype != first.dtype:
             raise TypeError(f"{name} has dtype {x.dtype}, but one of {', '.join(DTYPES)} is needed, the same for all")
-        if x.requires_grad and sys.modules["torch"].is_grad_enabled():
+        if x.requires_grad and imported_torch().is_grad_enabled():
             raise ValueError(
                 f"{name} requires a gradient, but this kernel has no backward pass: call it under torch.no_grad(), or "
                 "use attnlib.scaled_dot_product_attention"

@@ -154,7 +154,7 @@ GROUPED = ("window", "causal, float mask", "window, softcap", "causal, lse")  # 
 )
 def test_many_queries_stay_on_cuda_and_get_no_mask_of_all_pairs(options, H_key):
     with fake_cuda():
-        q, k, v = cuda(B, H, MANY, D), cuda(B, H_key, MANY_KEYS, D), cuda(B, H_key, MANY_KEYS, D_V)
+        q, k, v = cuda(1, H, MANY, D), cuda(1, H_key, MANY_KEYS, D), cuda(1, H_key, MANY_KEYS, D_V)
         given = {name: cuda(MANY, MANY_KEYS, dtype=x) if isinstance(x, torch.dtype) else x
                  for name, x in options.items()}  # fmt: skip
         with Made() as made:

@@ -23,7 +23,7 @@ def processes():
 @pytest.fixture
 def copy(tmp_path):
     """A copy of the package, to be spoiled."""
-    ignore = shutil.ignore_patterns("__pycache__", "checks", "data")
+    ignore = shutil.ignore_patterns("checks", "data")
     return Path(shutil.copytree(PACKAGE, tmp_path / "attnlib", ignore=ignore))
 
 

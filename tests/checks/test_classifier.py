@@ -202,8 +202,8 @@ IN_TORCH = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("identifier", IN_TORCH)
-def test_a_mistake_made_in_torch_has_the_same_name(identifier):
-    for seed in range(10):
+def test_a_mistake_made_in_torch_has_the_same_name(identifier, seeds):
+    for seed in seeds:
         report = examine("attention", IN_TORCH[identifier], backend="torch", seed=seed)
         assert report.mistake == identifier, report.message
         assert report.score < 1
