@@ -10,15 +10,19 @@ AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(enc
 # A page has thousands of texts but only about a hundred looks, and measuring their contrast takes axe longer than all
 # other rules. Contrast depends on the styles of an element and its ancestors, so it is the same for all texts with one
 # look, on every page, and checking three of each is enough. Elements that are hidden or hold no text themselves have no
-# contrast, but axe would take a long time to find that out. Form fields and shadow trees are never left out.
+# contrast, but axe would take a long time to find that out. Shadow trees are never left out.
+#
+# All links in our texts have a line below them, or a border. Where they do not, axe would measure whether their colours
+# are enough to tell them from the text. That takes as long as contrast does, so here, it is a violation in any case.
 #
 # Axe goes through everything on a page, so whatever it need not see is removed while it runs: the contents of formulas
 # whose looks have all been checked, and spans that only colour words, as in code. Their words stay in place.
 SAME_LOOK = "data-same-look"
 ENOUGH = 3
-checked_looks: collections.Counter[str] = collections.Counter()  # number of texts with enough contrast, per look
+checked_looks: collections.Counter[str] = collections.Counter()  # number of texts that axe has checked, per look
 MARK_SAME_LOOKS = """([name, checked, where]) => {
     const known = new Set(checked), grounds = new Map(), counts = new Map(), formulas = new Set(), plain = new Set();
+    const unknown = [];
     const values = (style, keys) => keys.map(key => style[key]);
     const paint = ['backgroundColor', 'backgroundImage', 'opacity', 'filter', 'position'];
     const unpainted = 'rgba(0, 0, 0, 0)|none|1|none|static';
@@ -36,15 +40,19 @@ MARK_SAME_LOOKS = """([name, checked, where]) => {
         return grounds.get(one);
     };
     const says = one => [...one.childNodes].some(node => node.nodeType === Node.TEXT_NODE && node.data.trim());
+    const off = ':disabled, [aria-disabled=true]';
     const seen = one => {
-        // Axe says nothing about single letters or disabled controls.
-        const exempt = [one.textContent.trim().length < 2, !!one.closest(':disabled, [aria-disabled=true]')];
+        // Axe says nothing about single letters, or about disabled controls and their labels.
+        const extent = one.matches(FIELD) ? 'field' : one.textContent.trim().length < 2;
+        const exempt = [extent, !!one.closest(off), !!one.closest('label')?.control?.matches(off)];
         const ink = values(getComputedStyle(one), ['color', 'fontSize', 'fontWeight', 'textShadow']);
         const look = [...exempt, ground(one), ...ink].join('|');
         if (known.has(look)) return true;
         counts.set(look, 1 + (counts.get(look) ?? 0));
-        if (counts.get(look) <= ENOUGH) formulas.add(one.closest('math'));
-        return counts.get(look) > ENOUGH;
+        if (counts.get(look) > ENOUGH) return true;
+        formulas.add(one.closest('math'));
+        unknown.push([one, look]);
+        return false;
     };
     const shape = ['display', 'paddingLeft', 'paddingRight', 'marginLeft', 'marginRight', 'borderWidth'];
     const bare = one => {  // whether removing its tag would leave the words around it in place
@@ -55,8 +63,7 @@ MARK_SAME_LOOKS = """([name, checked, where]) => {
     const root = where ? document.querySelector(where) : document.body;
     const all = [root, ...root.querySelectorAll('*')];
     for (const one of all) {
-        const field = one.matches('label, label *, button, option, textarea, input, select');
-        const shown = one.checkVisibility(), same = !field && (!shown || !says(one) || seen(one));
+        const same = !one.checkVisibility() || !(one.matches(FIELD) || says(one)) || seen(one);
         one.toggleAttribute(name, same);
         if (!same || !one.matches('span, em') || one.closest('button, svg')) continue;
         if ([...one.attributes].every(({name: its}) => [name, 'class'].includes(its))) plain.add(one);
@@ -64,21 +71,32 @@ MARK_SAME_LOOKS = """([name, checked, where]) => {
     for (const one of all.reverse()) {
         if (plain.has(one) && !([...one.children].every(part => plain.has(part)) && bare(one))) plain.delete(one);
     }
-    axe.configure({rules: [{id: 'color-contrast', selector: `*:not([${name}])`}]});
+    axe.configure({rules: [
+        {id: 'color-contrast', selector: `*:not([${name}])`},
+        {id: 'link-in-text-block', any: ['link-in-text-block-style']},
+    ]});
     return {
-        looks: [...counts].map(([look, count]) => [look, Math.min(count, ENOUGH)]),
+        unknown,
         spans: [...plain].filter(one => !plain.has(one.parentElement)),
         emptied: [...document.querySelectorAll('math')].filter(one => !formulas.has(one)),
     };
-}""".replace("ENOUGH", str(ENOUGH))
-RUN = """([where, {looks, spans, emptied}, again]) => {
+}""".replace("ENOUGH", str(ENOUGH)).replace("FIELD", "'input, select, textarea'")
+RUN = """([where, {unknown, spans, emptied}, again]) => {
+    const drawn = one => one.closest('svg');  // axe cannot judge a text that has shapes behind it, ever
     const folds = again ? [...document.querySelectorAll('details:not([open], :not([open]) *)')] : [];
     const parts = [...emptied, ...folds].map(one => [one, [...one.childNodes]]);
     const words = spans.map(one => [one, new Text(one.textContent)]);
     words.forEach(([one, text]) => one.replaceWith(text));
     parts.forEach(([one, all]) => one.replaceChildren(...all.filter(part => part.localName === 'summary')));
-    return axe.run(where ?? document, {resultTypes: ['violations', 'incomplete']})
-        .then(({violations, incomplete}) => [violations, incomplete.map(one => one.id), looks])
+    return axe.run(where ?? document, {resultTypes: ['violations', 'incomplete'], elementRef: true})
+        .then(({violations, incomplete}) => {
+            const contrast = rules => rules.filter(({id}) => id === 'color-contrast').flatMap(({nodes}) => nodes);
+            const bad = contrast(violations), unjudged = contrast(incomplete).filter(node => !drawn(node.element));
+            const unsettled = new Set([...bad, ...unjudged].map(node => node.element));
+            const enough = unknown.filter(([one]) => !unsettled.has(one)).map(([, look]) => look);
+            const found = violations.map(({id, impact, nodes}) => [id, impact, nodes.map(node => node.target)]);
+            return [found, enough];
+        })
         .finally(() => {
             parts.forEach(([one, all]) => one.replaceChildren(...all));
             words.forEach(([one, text]) => text.replaceWith(one));
@@ -102,13 +120,9 @@ def violations(page, where: str | None = None, *, again: bool = False) -> list[s
         page.evaluate(ALONE, where)
     known = [look for look, count in checked_looks.items() if count >= ENOUGH]
     unseen = page.evaluate_handle(MARK_SAME_LOOKS, [SAME_LOOK, known, where])
-    found, unknown, looks = page.evaluate(RUN, [where, unseen, again])
-    if "color-contrast" not in (*(one["id"] for one in found), *unknown):  # axe judged each text that it looked at
-        checked_looks.update(dict(looks))
-    return [
-        f"{one['id']} ({one['impact']}), {len(one['nodes'])} times: {[node['target'] for node in one['nodes'][:3]]}"
-        for one in found
-    ]
+    found, enough = page.evaluate(RUN, [where, unseen, again])
+    checked_looks.update(enough)
+    return [f"{rule} ({impact}), {len(places)} times: {places[:3]}" for rule, impact, places in found]
 
 
 def go_dark(page) -> None:

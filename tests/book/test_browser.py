@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
-from axe import AXE, SAME_LOOK, go_dark, violations
+from axe import AXE, ENOUGH, SAME_LOOK, go_dark, violations
 from browser_tab import tab
 from cut_off import CUT, UNHINTED, cut_off
 from fontTools.ttLib import TTFont
@@ -336,3 +336,20 @@ def test_a_planted_contrast_is_found_though_many_texts_have_the_look_that_it_had
     last = f"[...document.querySelectorAll('{where}[{SAME_LOOK}]')].findLast(one => one.checkVisibility())"
     page.evaluate(f"() => {{ const last = {last}; {planted} }}")
     assert [one.split()[0] for one in violations(page)] == ["color-contrast"]
+
+
+def test_a_planted_contrast_is_found_in_a_field_that_has_been_checked_often(opened):
+    page, _ = opened("404.html")
+    page.evaluate(AXE)
+    for _ in range(ENOUGH + 1):
+        assert violations(page) == []
+    field = page.locator(f"article input[{SAME_LOOK}]")
+    field.evaluate("one => { one.style.color = '#bbb' }")
+    assert [one.split()[0] for one in violations(page)] == ["color-contrast"]
+
+
+def test_a_planted_link_without_a_line_is_found(opened):
+    page, _ = opened("book/changelog.html")
+    page.add_style_tag(content=".bd-article p a { text-decoration: none !important }")
+    page.evaluate(AXE)
+    assert [one.split()[0] for one in violations(page)] == ["link-in-text-block"]

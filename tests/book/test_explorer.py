@@ -624,8 +624,21 @@ def test_a_row_under_the_pointer_is_looked_at_and_what_is_read_aloud_does_not_ch
     explorer.summary("“dog” looks most at “dog”")  # again the row that was picked
 
 
-def test_reset_brings_back_the_example(opened):
-    explorer = Explorer(*opened("book/positions.html"))
+@pytest.fixture
+def fresh(opened, kept):
+    """The explorer of a chapter, on a page that no other test uses; what Tab has reached on the kept page counts."""
+
+    def open_explorer(chapter):
+        page, wrong = opened(f"book/{chapter}.html")
+        come_near(page, "attention-explorer")
+        page.evaluate(ALONE, "attention-explorer")
+        return Explorer(page, wrong, kept(chapter)[2])
+
+    return open_explorer
+
+
+def test_reset_brings_back_the_example(fresh):
+    explorer = fresh("positions")
     explorer.type("Sentence", "some thing else entirely")
     explorer.choose("Heads", "2")
     explorer.choose("Positions", "ALiBi")
@@ -641,8 +654,8 @@ def test_reset_brings_back_the_example(opened):
     explorer.agrees(WHO)
 
 
-def test_what_is_changed_is_kept_in_the_address_alone(opened):
-    explorer = Explorer(*opened("book/positions.html"))
+def test_what_is_changed_is_kept_in_the_address_alone(fresh):
+    explorer = fresh("positions")
     address = explorer.page.url
     explorer.type("Sentence", "man bites dog")
     explorer.page.wait_for_url(f"{address}#look?words=man+bites+dog*")
@@ -847,6 +860,7 @@ def test_a_phone_scrolls_tables_and_not_the_page(place):
 def test_axe_finds_nothing_in_what_a_reader_has_changed(place):
     """How it opens is looked at with the rest of its page: on a phone by day, wide at night. Here, the other way."""
     page, wrong, tag = place
+    page.evaluate(ALONE, tag)
     page.set_viewport_size(USUAL_SIZE)
     if tag == "attention-explorer":
         page.get_by_role("button", name="Reset", exact=True).click()
