@@ -19,7 +19,6 @@ from nbgrader.coursedir import CourseDirectory as CourseDirectory
 from nbgrader.dbutil import ALEMBIC_DIR as ALEMBIC_DIR
 from nbgrader.plugins import BasePlugin as BasePlugin
 from nbgrader.preprocessors import AssignLatePenalties as AssignLatePenalties
-from nbgrader.preprocessors import GetGrades as GetGrades
 from nbgrader.preprocessors import NbGraderPreprocessor as NbGraderPreprocessor
 from nbgrader.utils import compute_checksum as compute_checksum
 from nbgrader.utils import determine_grade as determine_grade

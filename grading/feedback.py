@@ -1,12 +1,18 @@
 """Feedback pages: nbconvert's page with our own look, and formulas as MathML. ``feedback_scores.py`` adds scores."""
 
+import re
+from typing import Any
+
 from jinja2 import pass_context
 from jinja2.runtime import Context
 
-from grading._nbconvert import InvalidNotebook, IPythonRenderer, MarkdownWithMath
+from grading._nbconvert import Highlight2HTML, InvalidNotebook, IPythonRenderer, MarkdownWithMath, TemplateExporter
+from grading._untyped import NotebookNode
 from grading.mathml import with_formulas
 from grading.page_exporter import PageExporter
 from grading.sanitize import safe_html, unknown_as_text
+
+UNDESCRIBED = re.compile(r"<img\b(?![^>]*\salt=)")  # an image without a description, or what may be one
 
 
 class FeedbackExporter(PageExporter):
@@ -14,6 +20,22 @@ class FeedbackExporter(PageExporter):
 
     It is a class of its own because Formgrader uses a different template.
     """
+
+    def from_notebook_node(self, nb: NotebookNode, resources: Any = None, **options: Any) -> tuple[Any, Any]:
+        """Return the page and the resources.
+
+        nbconvert's own method also parses the page to describe its images, which takes twice as long as writing it. So
+        it is used only if an image has no description.
+        """
+        language = nb.metadata.get("language_info", {})
+        lexer = language.get("pygments_lexer", language.get("name"))
+        highlight = Highlight2HTML(pygments_lexer=lexer, parent=self)  # type: ignore[no-untyped-call]
+        self.register_filter("highlight_code", highlight)  # type: ignore[no-untyped-call]
+        prepared = self._init_resources(resources)  # type: ignore[no-untyped-call]
+        page, prepared = TemplateExporter.from_notebook_node(self, nb, prepared, **options)
+        if UNDESCRIBED.search(page):
+            return super().from_notebook_node(nb, resources, **options)
+        return page, prepared
 
 
 class _Renderer(IPythonRenderer):

@@ -3,39 +3,38 @@
 from pathlib import Path
 from typing import Any
 
-from grading._nbgrader import GetGrades
-from grading._untyped import NotebookNode
+from grading._nbgrader import NbGraderPreprocessor
+from grading._untyped import NotebookNode, is_grade, is_solution, is_task
 from grading.class_settings import read_class
 from grading.course import Course
+from grading.gradebook.notebook_marks import notebook_marks
 from grading.gradebook.students import students
 from grading.marking.comments import expanded, read_comments
 
 
-class Scores(GetGrades):  # type: ignore[misc]
+class Scores(NbGraderPreprocessor):  # type: ignore[misc]
     """Put the gradebook's scores and comments into the cells, and flag scores that a person has to give or check.
 
     Until a person has done so, the mark given to an earlier submission counts. The page also gets the student's name
-    and the course's title.
+    and the course's title. nbgrader's own ``GetGrades`` finds the same, but asks again for every cell.
     """
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> Any:
         """Return the notebook and the resources with the scores and with what the gradebook knows about the student."""
         places = self.config.CourseDirectory
         course = Course(Path(places.root), Path(places.feedback_directory).parent)
-        self._named = read_comments(course)
-        nb, resources = super().preprocess(nb, resources)
-        entry = students(self.db_url, self.student_id).get(self.student_id)
-        resources["nbgrader"]["name"] = entry.name if entry else ""
-        resources["nbgrader"]["course"] = read_class(course).title
+        named, about = read_comments(course), resources["nbgrader"]
+        marks = notebook_marks(about["db_url"], about["student"], about["assignment"], about["notebook"])
+        for cell in nb.cells:
+            if is_solution(cell) or is_task(cell):
+                comment = marks.comments[cell.metadata.nbgrader["grade_id"]]
+                cell.metadata.nbgrader["comment"] = expanded(comment, named)
+            if is_grade(cell) or is_task(cell):
+                its = marks.cells[cell.metadata.nbgrader["grade_id"]]
+                shown = {"score": its.score, "points": its.max_score}
+                flags = {"unread": its.waits and not its.marked, "again": its.waits and its.marked}
+                cell.metadata.nbgrader.update(shown | flags)
+        entry = students(about["db_url"], about["student"]).get(about["student"])
+        about |= {"score": marks.score - marks.penalty, "max_score": marks.max_score, "late_penalty": marks.penalty}
+        about |= {"name": entry.name if entry else "", "course": read_class(course).title}
         return nb, resources
-
-    def _get_comment(self, cell: NotebookNode, resources: Any) -> None:
-        super()._get_comment(cell, resources)
-        cell.metadata.nbgrader["comment"] = expanded(cell.metadata.nbgrader["comment"] or "", self._named)
-
-    def _get_score(self, cell: NotebookNode, resources: Any) -> None:
-        super()._get_score(cell, resources)
-        place = (cell.metadata.nbgrader["grade_id"], self.notebook_id, self.assignment_id, self.student_id)
-        grade = self.gradebook.find_grade(*place)
-        waits, marked = grade.needs_manual_grade, grade.manual_score is not None
-        cell.metadata.nbgrader.update(unread=waits and not marked, again=waits and marked)

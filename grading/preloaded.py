@@ -1,10 +1,10 @@
 """Import what every bounded child needs, once, in the server that the children are forked from."""
 
-import gc
+from importlib import import_module
 
-import grading.class_report.similarity
-import grading.read_submission  # noqa: F401
-from grading.rendering import warm_up
+from grading.course import importing
 
-warm_up()
-gc.freeze()  # garbage collection in a child would otherwise copy all these modules
+with importing():  # garbage collection in a child would otherwise copy all these modules
+    for module in ("grading.class_report.similarity", "grading.read_submission"):
+        import_module(module)
+    import_module("grading.rendering").warm_up()

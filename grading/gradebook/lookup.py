@@ -3,9 +3,10 @@
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import lru_cache
 from pathlib import Path
 
-from sqlalchemy import Connection, create_engine, inspect, select
+from sqlalchemy import Connection, Engine, create_engine, inspect, select
 from sqlalchemy.engine import make_url
 from sqlalchemy.pool import NullPool
 
@@ -19,11 +20,17 @@ def connect(url: str) -> Connection | None:
         file = Path(parts.database or "")
         if not file.is_file() or not file.stat().st_size:
             return None
-    connection = create_engine(url, poolclass=NullPool).connect()
+    connection = _engine(url).connect()
     if inspect(connection).has_table(Assignment.__tablename__):
         return connection
     connection.close()
     return None
+
+
+@lru_cache(maxsize=8)
+def _engine(url: str) -> Engine:
+    """Return an engine that is kept, with the SQL of the queries that it has compiled, but keeps no connection open."""
+    return create_engine(url, poolclass=NullPool)
 
 
 def shown(url: str) -> str:

@@ -24,7 +24,7 @@ pytestmark = [
     ),
 ]
 LIMITS = Limits(cell=20, notebook=60)
-QUICK = replace(LIMITS, cell=1.5)
+QUICK = replace(LIMITS, cell=0.75)
 
 OF_THE_ANNOTATED_TRANSFORMER = """
 import math

@@ -68,7 +68,7 @@ def graded(tiny, boxes) -> dict[str, Row]:
     tiny.submit_text("truncated", '{"cells": [')
     tiny.submit_text("empty", "")
     tiny.submitted("nothing", "another").mkdir(parents=True)
-    run(tiny, "tiny", how=How(limits=Limits(cell=1, notebook=10, clock=60)), pool=boxes)
+    run(tiny, "tiny", how=How(limits=Limits(cell=0.5, notebook=10, clock=120)), pool=boxes)
     return {row.outcome.student: row for row in rows(tiny, "tiny")}
 
 
@@ -141,9 +141,9 @@ def test_a_deleted_test_cell_comes_back_and_is_graded(graded):
 @pytest.mark.parametrize(
     ("student", "verdict", "reason"),
     [
-        ("loops", "timeout", "'check-two' did not finish within 1 seconds"),
-        ("stubborn", "timeout", "'check-two' did not finish within 1 seconds"),
-        ("loops_outside", "timeout", "'answer-two' did not finish within 1 seconds"),
+        ("loops", "timeout", "'check-two' did not finish within 0.5 seconds"),
+        ("stubborn", "timeout", "'check-two' did not finish within 0.5 seconds"),
+        ("loops_outside", "timeout", "'answer-two' did not finish within 0.5 seconds"),
         ("exits", "crashed", "'check-two' ended the Python process"),
         ("crashes", "crashed", "'check-two' ended the Python process that it ran in (SIGSEGV)"),
         ("grows", "out-of-memory", "'check-two'"),

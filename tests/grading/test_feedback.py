@@ -133,6 +133,14 @@ def test_what_is_wider_than_the_page_can_be_scrolled_to(browser, tmp_path, monke
         assert 0 <= box["x"] <= 1001 - box["width"]  # a fraction of a pixel is cut
 
 
+@pytest.mark.parametrize(
+    ("html", "described"), [('<img src="data:,x">', "No description"), ('<img alt="x > y">', "x > y")]
+)
+def test_every_image_has_a_description(html, described, tmp_path, monkeypatch):
+    page = BeautifulSoup(page_of(shows(html), tmp_path=tmp_path, monkeypatch=monkeypatch), "html.parser")
+    assert page.find("img")["alt"].startswith(described)
+
+
 @pytest.mark.slow
 def test_no_page_waits_until_a_template_is_compiled(tmp_path, monkeypatch):
     monkeypatch.setattr(page_exporter, "_templates", page_exporter.CompiledTemplates())

@@ -24,7 +24,7 @@ from grading.sandbox.host import Host
 from grading.sandbox.limits import Limits
 from grading.task import Result, Task
 
-PATIENT = replace(LIMITS, cell=1, notebook=30, clock=1000)  # the clock alone ends nothing here
+PATIENT = replace(LIMITS, cell=0.5, notebook=30, clock=1000)  # the clock alone ends nothing here
 BUSY = "    end = time.process_time() + {seconds}\n    while time.process_time() < end: pass\n    os._exit(0)\n"
 START = "import os, time\n"
 
@@ -47,14 +47,14 @@ def test_what_sleeps_for_ever_is_ended_by_the_clock(host):
 def test_the_processor_time_of_all_processes_counts(host):
     forks = START + "for _ in range(3):\n  if not os.fork():\n" + BUSY.format(seconds=600) + "time.sleep(600)"
     verdict, reason = run(host, forks, limits=PATIENT).stops[0]
-    assert (verdict, "1 seconds of processor time" in reason) == ("timeout", True)
+    assert (verdict, "0.5 seconds of processor time" in reason) == ("timeout", True)
 
 
 @pytest.mark.slow
 def test_the_processor_time_of_children_that_have_ended_counts(host):
     forks = START + "while True:\n  if not os.fork():\n" + BUSY.format(seconds=0.2) + "  os.wait()"
     verdict, reason = run(host, forks, limits=PATIENT).stops[0]
-    assert (verdict, "1 seconds of processor time" in reason) == ("timeout", True)
+    assert (verdict, "0.5 seconds of processor time" in reason) == ("timeout", True)
 
 
 @pytest.mark.slow
@@ -67,18 +67,18 @@ def test_the_processor_time_of_children_that_have_ended_counts(host):
     ids=["SIG_IGN", "SA_NOCLDWAIT"],
 )
 def test_the_processor_time_of_children_that_the_kernel_is_told_to_drop_counts(host, drop):
-    """Without the filter none of it counts: the cell uses a multiple of its second, and ends by the clock."""
+    """Without the filter none of it counts: the cell uses a multiple of its half second, and ends by the clock."""
     forks = f"{START}{drop}\nwhile True:\n  if not os.fork():\n{BUSY.format(seconds=0.1)}"
     forks += "  try: os.wait()\n  except ChildProcessError: pass"
-    verdict, reason = run(host, forks, limits=replace(PATIENT, clock=15)).stops[0]
-    assert (verdict, "1 seconds of processor time" in reason) == ("timeout", True), reason
+    verdict, reason = run(host, forks, limits=replace(PATIENT, clock=30)).stops[0]
+    assert (verdict, "0.5 seconds of processor time" in reason) == ("timeout", True), reason
 
 
 @pytest.mark.slow
 def test_what_a_stopped_cell_leaves_running_takes_no_time_from_the_next_cell(host):
     """Its main process sleeps, so it can be interrupted at once, and lives on."""
     forks = START + "if not os.fork():\n" + BUSY.format(seconds=600) + "time.sleep(600)"
-    works = START + "end = time.process_time() + 0.7\nwhile time.process_time() < end: pass\nprint('done')"
+    works = START + "end = time.process_time() + 0.35\nwhile time.process_time() < end: pass\nprint('done')"
     result = run(host, forks, works, limits=PATIENT)
     assert list(result.stops) == [0]
     assert text(result, 1) == "done\n"
@@ -114,22 +114,22 @@ def test_the_processor_time_of_children_that_have_lost_their_parent_counts(host)
     """They fall to the first process of the namespace, which is the submission's own."""
     forks = START + "while True:\n  if not os.fork():\n    if os.fork(): os._exit(0)\n" + BUSY.format(seconds=0.1)
     forks += "  os.wait(); os.wait()"
-    verdict, reason = run(host, forks, limits=replace(PATIENT, clock=30)).stops[0]
-    assert (verdict, "1 seconds of processor time" in reason) == ("timeout", True), reason
+    verdict, reason = run(host, forks, limits=replace(PATIENT, clock=60)).stops[0]
+    assert (verdict, "0.5 seconds of processor time" in reason) == ("timeout", True), reason
 
 
 @pytest.mark.slow
 def test_all_cells_together_have_a_limit_of_processor_time(host):
-    cell = START + "if not os.fork():\n" + BUSY.format(seconds=0.7) + "os.wait(); print('done')"
-    result = run(host, *[cell] * 4, limits=replace(PATIENT, notebook=1.2))
+    cell = START + "if not os.fork():\n" + BUSY.format(seconds=0.35) + "os.wait(); print('done')"
+    result = run(host, *[cell] * 4, limits=replace(PATIENT, notebook=0.6))
     assert text(result) == "done\n"
-    assert "1.2 seconds of processor time. This is the limit for the whole notebook" in result.stops[1][1]
+    assert "0.6 seconds of processor time. This is the limit for the whole notebook" in result.stops[1][1]
 
 
 @pytest.mark.slow
 def test_a_process_that_ended_has_used_what_it_used(host):
-    cell = START + "if not os.fork():\n" + BUSY.format(seconds=0.7) + "os.wait(); os._exit(1)"
-    result = run(host, *[cell] * 4, limits=replace(PATIENT, notebook=1.2))
+    cell = START + "if not os.fork():\n" + BUSY.format(seconds=0.35) + "os.wait(); os._exit(1)"
+    result = run(host, *[cell] * 4, limits=replace(PATIENT, notebook=0.6))
     assert set(result.stops) < {0, 1, 2, 3}, "after two of them there is no time left"
 
 

@@ -56,10 +56,10 @@ SLOW_TO_SHOW = {
 
 @pytest.mark.parametrize("cell", SLOW_TO_SHOW.values(), ids=SLOW_TO_SHOW)
 def test_what_cannot_be_shown_in_time_is_plain_text_with_a_word_about_it(cell, monkeypatch):
-    monkeypatch.setattr(rendering, "RENDERING_SECONDS", 2)
+    monkeypatch.setattr(rendering, "RENDERING_SECONDS", 1)
     cells = [new_markdown_cell("**Before**"), cell, new_markdown_cell("After")]
     shown, _ = rendering.Sanitize().preprocess(new_notebook(cells=cells), {})
-    assert "Shown as plain text, because showing it took more than 2 seconds" in shown.cells[1].source
+    assert "Shown as plain text, because showing it took more than 1 seconds" in shown.cells[1].source
     assert cell.source.split()[0][:8] in shown.cells[1].source
     page, _ = HTMLExporter().from_notebook_node(shown)  # in time, or this test would not end
     assert "Before" in page
@@ -70,11 +70,11 @@ def test_a_page_that_cannot_be_made_in_time_is_made_of_plain_text(course, boxes,
     for student in ("honest", "slow-page"):
         course.submit(student)
     course.submit_edited("slow-page", lambda notebook: notebook.cells.append(SLOW_TO_SHOW["blanks"]))
-    monkeypatch.setattr(rendering, "RENDERING_SECONDS", 2)
+    monkeypatch.setattr(rendering, "RENDERING_SECONDS", 1)
     run(course, "tiny", ["honest", "slow-page"], How(), pool=boxes)
     honest, slow = (course.feedback(student, "tiny") / "tiny.html" for student in ("honest", "slow-page"))
     assert "Shown as plain text" not in honest.read_text()
-    assert "Shown as plain text, because its page took more than 2 seconds of processor time." in slow.read_text()
+    assert "Shown as plain text, because its page took more than 1 seconds of processor time." in slow.read_text()
     assert "6 / 6 points" in slow.read_text()
 
 

@@ -3,13 +3,13 @@
 import ast
 import json
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
 import nbformat
 import pytest
+from _tools.forked_python import forked_python
 from tiny import QUESTIONS
 
 import attnlib
@@ -45,14 +45,15 @@ def find(name):
 @pytest.fixture(scope="module")
 def in_the_box() -> Iterator[Callable[[str, object], list[str]]]:
     """A function that runs a program with the box's attnlib, and nothing else from the repository, on its path."""
-    with payload.packed_payload() as folder:
-        yield partial(lines_of, folder)
+    with payload.packed_payload() as folder, forked_python("torch") as python:
+        yield partial(lines_of, python, folder)
 
 
-def lines_of(folder: Path, program: str, told: object) -> list[str]:
+def lines_of(python: list[str], folder: Path, program: str, told: object) -> list[str]:
     """Run a program with a folder on its path, and return the lines that it prints."""
+    (folder / "program.py").write_text(BEGIN + program)
     done = subprocess.run(
-        [sys.executable, "-c", BEGIN + program],
+        [*python, "-m", "program"],
         input=json.dumps(told),
         env={"PYTHONPATH": str(folder)},
         cwd=folder,

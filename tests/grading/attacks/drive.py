@@ -9,7 +9,7 @@ from grading.run import How, run
 from grading.sandbox.limits import MB, Limits
 
 LIMITS = Limits(
-    cell=2.5, notebook=15.0, grace=0.3, memory=400 * MB, file_size=8 * MB, cell_output=200_000,
+    cell=2.0, notebook=12.0, grace=0.3, memory=400 * MB, file_size=8 * MB, cell_output=200_000,
     notebook_output=1 * MB, restarts=2,
 )  # fmt: skip
 

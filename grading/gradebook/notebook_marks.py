@@ -1,0 +1,82 @@
+"""What a gradebook knows about one submitted notebook: its scores and comments, for the page that a student gets."""
+
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Select, select
+
+from grading._nbgrader import (
+    Assignment,
+    BaseCell,
+    Comment,
+    Grade,
+    MissingEntry,
+    Notebook,
+    SubmittedAssignment,
+    SubmittedNotebook,
+)
+from grading.gradebook.lookup import connect
+
+
+@dataclass(frozen=True)
+class CellMarks:
+    """The score of a cell, whether it waits for a person, and whether a person has marked it before."""
+
+    score: float
+    max_score: float
+    waits: bool
+    marked: bool
+
+
+@dataclass(frozen=True)
+class NotebookMarks:
+    """The points of a notebook, those taken off for lateness, and the marks and comments of its cells by name."""
+
+    score: float
+    max_score: float
+    penalty: float
+    cells: dict[str, CellMarks]
+    comments: dict[str, str]
+
+
+def notebook_marks(url: str, student: str, assignment: str, notebook: str) -> NotebookMarks:
+    """Return the marks of a submitted notebook.
+
+    Raises:
+        MissingEntry: the gradebook does not know the submission.
+    """
+    connection = connect(url)
+    if connection is None:
+        raise MissingEntry(f"there is no gradebook with {assignment}/{notebook} for {student}")
+    with closing(connection):
+        found = connection.execute(_whole(student, assignment, notebook)).one_or_none()
+        if found is None:
+            raise MissingEntry(f"there is no submission to {assignment}/{notebook} of {student}")
+        its_id, score, most, penalty = found
+        cells = {
+            name: CellMarks(earned, of, waits, by_hand is not None)
+            for name, earned, of, waits, by_hand in connection.execute(_grades(its_id))
+        }
+        comments = {name: text or "" for name, text in connection.execute(_comments(its_id))}
+    return NotebookMarks(score, most, penalty or 0, cells, comments)
+
+
+def _whole(student: str, assignment: str, notebook: str) -> Select[Any]:
+    columns = SubmittedNotebook.id, SubmittedNotebook.score, SubmittedNotebook.max_score
+    asked = select(*columns, SubmittedNotebook.late_submission_penalty)
+    asked = asked.join(Notebook, Notebook.id == SubmittedNotebook.notebook_id)
+    asked = asked.join(SubmittedAssignment, SubmittedAssignment.id == SubmittedNotebook.assignment_id)
+    asked = asked.join(Assignment, Assignment.id == SubmittedAssignment.assignment_id)
+    its = SubmittedAssignment.student_id == student, Assignment.name == assignment, Notebook.name == notebook
+    return asked.where(*its)
+
+
+def _grades(notebook: str) -> Select[Any]:
+    asked = select(BaseCell.name, Grade.score, Grade.max_score, Grade.needs_manual_grade, Grade.manual_score)
+    return asked.select_from(Grade).join(BaseCell, BaseCell.id == Grade.cell_id).where(Grade.notebook_id == notebook)
+
+
+def _comments(notebook: str) -> Select[Any]:
+    asked = select(BaseCell.name, Comment.comment).select_from(Comment)
+    return asked.join(BaseCell, BaseCell.id == Comment.cell_id).where(Comment.notebook_id == notebook)
