@@ -104,22 +104,22 @@ lint: $(TESTING)
 	cd book && deno check --quiet _explorer _static/*.js && deno lint --quiet && deno fmt --check
 
 # The tests that take longest come first, so that none of them is left running alone at the end.
-LIBRARY_WORKERS := auto
+LIBRARY_TESTS := pytest -n auto --dist worksteal --first tests/attnlib/test_types.py --first tests/checks/test_report.py
 library: $(TESTING) ## test the library and its checks alone
-	pytest -n $(LIBRARY_WORKERS) --dist worksteal --first tests/attnlib/test_types.py --first tests/checks/test_report.py tests/checks tests/attnlib tests/training
+	$(LIBRARY_TESTS) tests/checks tests/attnlib tests/training
 
-# Most of these tests take less time than handing them to a worker would, so alongside the others one process is enough.
-test-library: LIBRARY_WORKERS := 0
+# Beside the others, one process each is enough: most of these tests take less time than handing them to a worker would.
+ONE_PROCESS := pytest -n 0
+test-library: LIBRARY_TESTS := $(ONE_PROCESS)
 test-library: library
 
-# The tests in a file share fixtures that are slow to build, so each file stays on one process. The slowest comes first.
-FILES_TOGETHER := pytest -n logical --dist loadfile --no-loadscope-reorder
-
 test-grading: $(TESTING) $(RELEASED) | bubblewrap
-	$(FILES_TOGETHER) --first tests/grading/test_whole_course.py --first tests/grading/test_attacks.py tests/grading tests/exercises tests/house
+	$(ONE_PROCESS) tests/grading tests/exercises tests/house
 
+# The tests in a file share fixtures that are slow to build, so each file stays on one process. The slowest comes first.
 test-book: book $(TESTING)
-	$(FILES_TOGETHER) --first tests/book/test_browser.py --first tests/book/test_explorer.py tests/book
+	pytest -n logical --dist loadfile --no-loadscope-reorder \
+		--first tests/book/test_browser.py --first tests/book/test_explorer.py tests/book
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
