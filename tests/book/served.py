@@ -17,6 +17,12 @@ class Compressing(http.server.SimpleHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"  # keeps connections open, as every server does
 
+    def end_headers(self):
+        """Let the browser keep what pages load, as GitHub Pages does. Its own check of each page is enough."""
+        if not self.path.partition("?")[0].endswith((".html", "/")):
+            self.send_header("Cache-Control", "max-age=600")
+        super().end_headers()
+
     def send_head(self):
         """Send the head of the answer, and return its body."""
         path = Path(self.translate_path(self.path))
