@@ -6,8 +6,11 @@ import gzip
 import http.server
 import io
 import threading
+import urllib.parse
 from collections.abc import Iterator
 from pathlib import Path
+
+from only_element import only_element
 
 PLAIN = ("text/", "application/javascript", "application/json", "image/svg+xml")
 
@@ -29,7 +32,8 @@ class Compressing(http.server.SimpleHTTPRequestHandler):
         kind = self.guess_type(str(path))
         if not (path.is_file() and kind.startswith(PLAIN) and "gzip" in self.headers.get("Accept-Encoding", "")):
             return super().send_head()
-        body = packed(path, path.stat().st_mtime_ns)
+        only = urllib.parse.parse_qs(self.path.partition("?")[2]).get("only", [""])[0]
+        body = packed(path, path.stat().st_mtime_ns, only)
         self.send_response(200)
         self.send_header("Content-Type", kind if "charset" in kind else f"{kind}; charset=utf-8")
         self.send_header("Content-Encoding", "gzip")
@@ -55,8 +59,9 @@ class Compressing(http.server.SimpleHTTPRequestHandler):
 
 
 @functools.lru_cache(maxsize=256)
-def packed(path: Path, _changed: int) -> bytes:
-    return gzip.compress(path.read_bytes(), 6)
+def packed(path: Path, _changed: int, only: str) -> bytes:
+    content = path.read_bytes()
+    return gzip.compress(only_element(content.decode(), only).encode() if only else content, 6)
 
 
 @contextlib.contextmanager

@@ -3,14 +3,16 @@
 import re
 
 import pytest
-from axe import AXE, ENLARGED, violations, violations_in_every_look
+from axe import ALONE, AXE, ENLARGED, violations, violations_in_every_look
 from browser_tab import tab, wait_until
+from only_element import address_of
 from open_element import HEAR, OpenElement, opener
 from pages import HTML
 
 pytestmark = pytest.mark.slow
 
 CHAPTER = "book/context-vectors.html"
+ONLY = address_of(CHAPTER, "attention-dates")
 LOAD = re.compile(r"Load the translator \((\d+) kB\)")
 
 # Pause in the very moment in which it says that the second character is written, and note whether that was read aloud.
@@ -56,21 +58,28 @@ class Dates(OpenElement):
 
 @pytest.fixture
 def at(browser, site):
-    """Open the chapter on an isolated page, with these Playwright options."""
-    with opener(browser, site + CHAPTER, Dates) as open_element:
+    """Open the drawing, or another address, on an isolated page with these Playwright options."""
+    with opener(browser, site + ONLY, Dates) as open_element:
         yield open_element
 
 
 @pytest.fixture(scope="module")
 def kept(browser, site):
-    """The translator, loaded once for the tests that leave it as they found it, and what was fetched before that."""
+    """The translator, loaded once for the tests that leave it as they found it, and its page as it was before that.
+
+    Of the page: the addresses that it fetched, the size that it named, and the rows of the table of translations.
+    """
     with tab(browser, site, CHAPTER, cached=False) as (page, wrong, loads):
         page.emulate_media(reduced_motion="reduce")
         before = [one.url for one in loads]
         size = int(LOAD.match(page.locator("attention-dates button").inner_text())[1])
+        rows = page.locator("table:has-text('with its probability') tbody tr").evaluate_all(
+            "rows => rows.map(row => [...row.cells].map(cell => cell.textContent.trim()))"
+        )
+        page.evaluate(ALONE, Dates.TAG)
         dates = Dates(page, wrong, loads).load()
         page.evaluate(HEAR)
-        yield dates, before, size
+        yield dates, before, size, rows
 
 
 @pytest.fixture
@@ -84,7 +93,7 @@ def dates(kept):
 
 
 def test_nothing_is_fetched_before_it_is_asked_for_and_its_size_is_said(kept):
-    dates, before, size = kept
+    dates, before, size, _ = kept
     fetched = {url.rpartition("/")[2].partition("?")[0]: one for one in dates.loads if (url := one.url) not in before}
     assert "dates.js" in fetched
     assert not [url for url in before if "explorer" in url]
@@ -92,10 +101,8 @@ def test_nothing_is_fetched_before_it_is_asked_for_and_its_size_is_said(kept):
     assert len(dates.page.workers) == 1  # what takes time runs there, and the page never waits for it
 
 
-def test_it_writes_what_the_chapter_says(dates):
-    rows = dates.page.locator("table:has-text('with its probability') tbody tr").evaluate_all(
-        "rows => rows.map(row => [...row.cells].map(cell => cell.textContent.trim()))"
-    )
+def test_it_writes_what_the_chapter_says(dates, kept):
+    *_, rows = kept
     assert len(rows) == 7
     for text, output, _ in rows:
         dates.type(text)
@@ -257,8 +264,8 @@ def test_it_moves_only_for_those_who_want_motion(at):
     assert len(dates.written()) < 10
 
 
-def test_there_are_no_barriers_at_400_percent_in_the_dark_or_in_forced_colours(at):
-    dates = at(viewport=ENLARGED)
+def test_there_are_no_barriers_at_400_percent_in_the_dark_or_in_forced_colours(at, site):
+    dates = at(site + CHAPTER, viewport=ENLARGED)
     dates.page.evaluate(AXE)
     dates.load()
     dates.type("Wednesday the 30th of September, 1998.")

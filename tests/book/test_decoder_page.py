@@ -4,8 +4,9 @@ import re
 
 import pytest
 import stdlib_lm
-from axe import AXE, ENLARGED, violations_in_every_look
+from axe import ALONE, AXE, ENLARGED, violations_in_every_look
 from browser_tab import tab, wait_until
+from only_element import address_of
 from open_element import HEAR, LOAD, OpenModel, opener
 from pages import HTML
 from test_decoder_page_math import ours, with_packed_numbers
@@ -16,6 +17,7 @@ from attnlib import hf
 pytestmark = pytest.mark.slow
 
 CHAPTER = "book/a-model-that-writes.html"
+ONLY = address_of(CHAPTER, "attention-decoder")
 CACHE = "book/generating.html"
 PROMPT = "def read_lines(path):"
 DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
@@ -76,8 +78,8 @@ def tokens_of(written):
 
 @pytest.fixture
 def at(browser, site):
-    """Open the chapter on an isolated page, with these Playwright options."""
-    with opener(browser, site + CHAPTER, Decoder) as open_element:
+    """Open the drawing, or another address, on an isolated page with these Playwright options."""
+    with opener(browser, site + ONLY, Decoder) as open_element:
         yield open_element
 
 
@@ -88,6 +90,7 @@ def kept(browser, site):
         page.emulate_media(reduced_motion="reduce")
         before = [one.url for one in loads]
         size = float(LOAD.match(page.locator("attention-decoder button").inner_text())[1])
+        page.evaluate(ALONE, Decoder.TAG)
         decoder = Decoder(page, wrong, loads).load()
         decoder.said("The model has written 40 tokens")
         page.evaluate(HEAR)
@@ -273,8 +276,8 @@ def test_a_reader_can_choose_the_next_token_and_sees_what_top_p_cuts_off(decoder
 
 
 def test_with_equal_weights_the_text_falls_apart(decoder):
-    decoder.button("Play").click()
-    decoder.said("The model has written 100 tokens")
+    decoder.button("Step forwards").click()
+    decoder.said("Token 8 of 8")
     decoder.element.get_by_role("switch", name="Equal weights").check()
     decoder.said(re.compile("With equal weights, the model wrote .*; with its own weights, it wrote “\u2068.+"))
     equal = tokens_of(decoder.parts("equal=1", r"written=\w")["written"])
@@ -379,8 +382,8 @@ def test_a_link_shows_what_was_on_the_screen_whatever_else_it_says(at, site):
     assert not decoder.wrong
 
 
-def test_there_are_no_barriers_at_400_percent_in_the_dark_or_in_forced_colours(at):
-    decoder = at(viewport=ENLARGED)
+def test_there_are_no_barriers_at_400_percent_in_the_dark_or_in_forced_colours(at, site):
+    decoder = at(site + CHAPTER, viewport=ENLARGED)
     decoder.page.evaluate(AXE)
     assert decoder.element.get_by_text("which may cost money on mobile data").is_visible()
     decoder.load().said("The model has written 40 tokens")

@@ -9,8 +9,9 @@ import re
 import numpy as np
 import pytest
 from _tools.explorer import WEIGHT_STEPS, attended, explorer, packed
-from axe import ALONE, AXE, go_dark, violations
+from axe import AXE, go_dark, violations
 from browser_tab import USUAL_SIZE, clean_page, tab
+from only_element import address_of
 from open_element import come_near
 from pages import HTML, pages, text
 
@@ -169,17 +170,16 @@ def near(shown, right):
 
 @pytest.fixture(scope="module")
 def kept(browser, site):
-    """Pages that stay open from test to test, each with what went wrong on it and the controls that Tab reached.
+    """Pages with only an explorer, or the view of all heads, that stay open from test to test.
 
-    Everything around the explorer is removed, since the browser would lay it all out again at each key press.
+    Each is given with what went wrong on it and the controls that Tab reached.
     """
     with contextlib.ExitStack() as tabs:
 
         def open_page(chapter):
-            page, wrong, _ = tabs.enter_context(tab(browser, site, f"book/{chapter}.html"))
             tag = dict(PLACES)[chapter]
+            page, wrong, _ = tabs.enter_context(tab(browser, site, address_of(f"book/{chapter}.html", tag)))
             come_near(page, tag)
-            page.evaluate(ALONE, tag)
             return page, wrong, set()
 
         yield functools.cache(open_page)
@@ -219,7 +219,7 @@ def test_without_javascript_there_is_a_table_of_the_same_weights(browser, site, 
     tables, settings = EXAMPLES[chapter]
     weights, _ = attended({name: np.asarray(table, float) for name, table in tables.items()}, **PLAIN | settings)
     with clean_page(browser, java_script_enabled=False) as page:
-        page.goto(f"{site}book/{chapter}.html")
+        page.goto(site + address_of(f"book/{chapter}.html", "attention-explorer"))
         cells = page.locator("attention-explorer table td").all_inner_texts()
     assert cells[0] == "query ↓ key →"
     near(np.array(cells[1:], float), weights[0].ravel())
@@ -629,9 +629,7 @@ def fresh(opened, kept):
     """The explorer of a chapter, on a page that no other test uses; what Tab has reached on the kept page counts."""
 
     def open_explorer(chapter):
-        page, wrong = opened(f"book/{chapter}.html")
-        come_near(page, "attention-explorer")
-        page.evaluate(ALONE, "attention-explorer")
+        page, wrong = opened(address_of(f"book/{chapter}.html", "attention-explorer"))
         return Explorer(page, wrong, kept(chapter)[2])
 
     return open_explorer
@@ -838,9 +836,9 @@ PLACES = [
 
 @pytest.fixture(scope="module", params=PLACES, ids="-".join)
 def place(request, browser, site):
-    """A page at phone width, what went wrong on it, and the tag of its interactive element."""
+    """A page at phone width with only its interactive element, what went wrong on it, and the tag of the element."""
     chapter, tag = request.param
-    with tab(browser, site, f"book/{chapter}.html", width=360) as (page, wrong, _):
+    with tab(browser, site, address_of(f"book/{chapter}.html", tag), width=360) as (page, wrong, _):
         come_near(page, tag)
         yield page, wrong, tag
 
@@ -860,7 +858,6 @@ def test_a_phone_scrolls_tables_and_not_the_page(place):
 def test_axe_finds_nothing_in_what_a_reader_has_changed(place):
     """How it opens is looked at with the rest of its page: on a phone by day, wide at night. Here, the other way."""
     page, wrong, tag = place
-    page.evaluate(ALONE, tag)
     page.set_viewport_size(USUAL_SIZE)
     if tag == "attention-explorer":
         page.get_by_role("button", name="Reset", exact=True).click()
@@ -877,7 +874,7 @@ def test_axe_finds_nothing_in_what_a_reader_has_changed(place):
 
 
 def test_axe_would_find_a_fault(opened):
-    page, _ = opened("book/positions.html")
+    page, _ = opened(address_of("book/positions.html", "attention-explorer"))
     come_near(page, "attention-explorer")
     page.locator("attention-explorer details").evaluate_all("all => all.forEach(one => (one.open = true))")
     page.evaluate(AXE)

@@ -3,16 +3,17 @@
 import re
 
 import pytest
-from cut_off import DRAW_PICTURES, OPEN_ALL
+from cut_off import DRAW_PICTURES
 from pages import ROOT, lessons, text
 
 from attnlib._page_svg import FORMULA_SIZE
 
-DRAWN_PAGES = [name for name in [*lessons(), "book/start"] if 'class="picture"' in text(f"{name}.html")]
+DRAWN_PAGES = [name for name in lessons() if 'class="picture"' in text(f"{name}.html")]
 USUAL = "DejaVu Sans"  # the font that matplotlib measures with
 # This makes words a tenth narrower, as in Roboto. The usual font is about as wide as any system font.
 NARROW = ".picture text { letter-spacing: -0.06em }"
 IN_USUAL_FONT = f":root {{ --pst-font-family-base: '{USUAL}' !important }}"
+OPEN_FOLDED = "document.querySelectorAll('.bd-article details:has(.picture)').forEach(one => { one.open = true })"
 ALL_VISIBLE = "* { content-visibility: visible !important }"
 FONTS = """selector => [...new Set(
     [...document.querySelectorAll(selector)].map(one => getComputedStyle(one).fontFamily))]"""
@@ -38,7 +39,7 @@ PLANT = """document.querySelector('.picture > svg').insertAdjacentHTML('beforeen
 
 def open_all(opened, name):
     page, _ = opened(f"{name}.html")
-    page.evaluate(OPEN_ALL)
+    page.evaluate(OPEN_FOLDED)
     page.evaluate(DRAW_PICTURES)
     page.add_style_tag(content=ALL_VISIBLE + IN_USUAL_FONT)
     return page

@@ -4,8 +4,9 @@ import re
 
 import numpy as np
 import pytest
-from axe import AXE, ENLARGED, violations_in_every_look
+from axe import ALONE, AXE, ENLARGED, violations_in_every_look
 from browser_tab import tab, wait_until
+from only_element import address_of
 from open_element import HEAR, LOAD, OpenModel, opener
 from pages import HTML
 from test_minilm_page_math import with_packed_numbers
@@ -15,6 +16,7 @@ from attnlib.minilm import load_minilm
 pytestmark = pytest.mark.slow
 
 CHAPTER = "book/looking-into-a-real-model.html"
+ONLY = address_of(CHAPTER, "attention-minilm")
 BLOCKS = "book/transformer.html"
 WEIGHTS = HTML / "_static/explorer/minilm.bin"
 TRAIN = "the train left the station on time"
@@ -46,8 +48,8 @@ class Heads(OpenModel):
 
 @pytest.fixture
 def at(browser, site):
-    """Open the chapter on an isolated page, with these Playwright options."""
-    with opener(browser, site + CHAPTER, Heads) as open_element:
+    """Open the drawing, or another address, on an isolated page with these Playwright options."""
+    with opener(browser, site + ONLY, Heads) as open_element:
         yield open_element
 
 
@@ -58,10 +60,11 @@ def kept(browser, site):
         page.emulate_media(reduced_motion="reduce")
         before = [one.url for one in loads]
         size = float(LOAD.match(page.locator("attention-minilm button").inner_text())[1])
+        page.evaluate(ALONE, Heads.TAG)
         heads = Heads(page, wrong, loads).load()
         heads.said(OPENED)
         heads.compared()
-        page.evaluate(HEAR.replace('".attn-summary"', '"attention-minilm .attn-summary"'))
+        page.evaluate(HEAR)
         yield heads, before, size
 
 
@@ -77,6 +80,12 @@ def heads(kept):
     heads.page.evaluate("window.heard.length = 0")
     yield heads
     assert not heads.wrong
+
+
+@pytest.fixture(scope="module")
+def encoder():
+    """The model in Python, with the numbers of the page's file."""
+    return with_packed_numbers(WEIGHTS.read_bytes(), load_minilm())
 
 
 def test_nothing_is_fetched_before_it_is_asked_for_and_its_size_is_said(kept):
@@ -104,8 +113,7 @@ def test_the_control_is_computed_even_if_a_sentence_is_refused_meanwhile(heads):
     wait_until(heads.page, second, heads.element.element_handle())
 
 
-def test_its_weights_are_those_of_attnlib_and_the_control_has_learned_nothing(heads):
-    encoder = with_packed_numbers(WEIGHTS.read_bytes(), load_minilm())
+def test_its_weights_are_those_of_attnlib_and_the_control_has_learned_nothing(heads, encoder):
     tokens, right = encoder.attention_weights(TRAIN)
     assert abs(heads.weights() - right).max() < 1e-4
     assert heads.numbers() == [f"{w:.2f}" for w in right[0, 2, tokens.index("station")]]
@@ -152,9 +160,9 @@ def test_a_sentence_that_cannot_be_read_is_answered_and_the_last_one_stays(heads
     heads.said("Layer 0, head 2: “time” looks")
 
 
-def test_any_other_text_is_read(heads):
+def test_any_other_text_is_read(heads, encoder):
     for text in ("🙂\tשלום 日本語", "<img src=x onerror=alert(1)>", "ab " * 30 + "a" * 200):
-        count = len(load_minilm().tokenize(text))
+        count = len(encoder.tokenize(text))
         heads.type(text)
         wait_until(
             heads.page, "count => document.querySelector('attention-minilm').results.words.length === count", count
@@ -181,8 +189,8 @@ FORBID = "CacheStorage.prototype.open = () => Promise.reject(new Error());"
 def test_a_model_that_does_not_arrive_is_tried_again_and_one_that_is_not_kept_works(at):
     heads = at()
     route, unroute = heads.page.context.route, heads.page.context.unroute
-    half = WEIGHTS.read_bytes()[:9_000_000]
-    route("**/minilm.bin*", lambda route: route.fulfill(body=half))
+    beginning = WEIGHTS.read_bytes()[:500_000]
+    route("**/minilm.bin*", lambda route: route.fulfill(body=beginning))
     heads.load()
     heads.element.get_by_text("Only part of the model arrived").wait_for()
     unroute("**/minilm.bin*")
@@ -212,8 +220,8 @@ def test_a_link_shows_what_was_on_the_screen_whatever_else_it_says(at, site):
     assert not heads.wrong
 
 
-def test_there_are_no_barriers_at_400_percent_in_the_dark_or_in_forced_colours(at):
-    heads = at(viewport=ENLARGED)
+def test_there_are_no_barriers_at_400_percent_in_the_dark_or_in_forced_colours(at, site):
+    heads = at(site + CHAPTER, viewport=ENLARGED)
     heads.page.evaluate(AXE)
     assert heads.element.get_by_text("which may cost money on mobile data").is_visible()
     heads.load().said(OPENED)

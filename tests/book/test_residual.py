@@ -3,12 +3,14 @@
 import pytest
 from axe import AXE, ENLARGED, violations_in_every_look
 from browser_tab import wait_until
+from only_element import address_of
 from open_element import HEAR, OpenElement, opener
 from pages import HTML
 
 pytestmark = pytest.mark.slow
 
 CHAPTER = "book/transformer.html"
+ONLY = address_of(CHAPTER, "attention-residual")
 RESULT = "“station” leaves the block as (4, 2, 4, 4): its input, plus an update of length 2 from attention and"
 
 
@@ -27,8 +29,8 @@ class Residual(OpenElement):
 
 @pytest.fixture
 def at(browser, site):
-    """Open the chapter on an isolated page, with these Playwright options."""
-    with opener(browser, site + CHAPTER, Residual) as open_element:
+    """Open the drawing, or another address, on an isolated page with these Playwright options."""
+    with opener(browser, site + ONLY, Residual) as open_element:
         yield open_element
 
 
@@ -83,8 +85,8 @@ def test_a_link_shows_what_was_on_the_screen_whatever_else_it_says(at, site):
     assert not residual.wrong
 
 
-def test_there_are_no_barriers_at_400_percent_in_the_dark_or_in_forced_colours(at):
-    residual = at(viewport=ENLARGED)
+def test_there_are_no_barriers_at_400_percent_in_the_dark_or_in_forced_colours(at, site):
+    residual = at(site + CHAPTER, viewport=ENLARGED)
     residual.page.evaluate(AXE)
     residual.element.scroll_into_view_if_needed()  # content laid out above it may have pushed it out of view
     residual.said(RESULT)

@@ -5,12 +5,14 @@ import re
 import pytest
 from axe import AXE, ENLARGED, violations_in_every_look
 from browser_tab import wait_until
+from only_element import address_of
 from open_element import HEAR, OpenElement, opener
 from pages import HTML
 
 pytestmark = pytest.mark.slow
 
 CHAPTER = "book/tiles-and-the-gpu.html"
+ONLY = address_of(CHAPTER, "attention-tiles")
 RESULT = "In tiles, attention moves 4.72 MB; with the whole table, 9.44 MB, which is 2.0 times as much."
 
 
@@ -35,8 +37,8 @@ class Tiles(OpenElement):
 
 @pytest.fixture
 def at(browser, site):
-    """Open the chapter on an isolated page, with these Playwright options."""
-    with opener(browser, site + CHAPTER, Tiles) as open_element:
+    """Open the drawing, or another address, on an isolated page with these Playwright options."""
+    with opener(browser, site + ONLY, Tiles) as open_element:
         yield open_element
 
 
@@ -110,8 +112,8 @@ def test_a_link_shows_what_was_on_the_screen_whatever_else_it_says(at, site):
     assert not tiles.wrong
 
 
-def test_there_are_no_barriers_at_400_percent_in_the_dark_or_in_forced_colours(at):
-    tiles = at(viewport=ENLARGED)
+def test_there_are_no_barriers_at_400_percent_in_the_dark_or_in_forced_colours(at, site):
+    tiles = at(site + CHAPTER, viewport=ENLARGED)
     tiles.page.evaluate(AXE)
     tiles.element.scroll_into_view_if_needed()  # content laid out above it may have pushed it out of view
     tiles.said(RESULT)

@@ -9,17 +9,21 @@ import pytest
 from axe import AXE, ENLARGED, violations_in_every_look
 from browser_tab import LAID_OUT, clean_page, listening, tab, wait_until
 from cut_off import UNHINTED, cut_off
+from only_element import address_of
 from open_element import OpenElement
 
 pytestmark = pytest.mark.slow
 
 CHAPTER = "book/queries-keys-values.html"
+EXPLORER = "attention-explorer"
+ONLY = address_of(CHAPTER, EXPLORER)
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True}
 
 
 class Watch(OpenElement):
     """The drawing on an open page."""
 
-    TAG = "attention-explorer"
+    TAG = EXPLORER
 
     def __init__(self, page, wrong):
         super().__init__(page, wrong)
@@ -44,10 +48,10 @@ class Watch(OpenElement):
 
 @pytest.fixture
 def at(browser, site):
-    """Open the chapter on an isolated page, with these Playwright options."""
+    """Open the drawing, or another address, on an isolated page with these Playwright options."""
     with contextlib.ExitStack() as stack:
 
-        def open_watch(address=CHAPTER, **options):
+        def open_watch(address=ONLY, **options):
             page, wrong = stack.enter_context(clean_page(browser, **options)), []
             stack.enter_context(listening(page, pageerror=lambda error: wrong.append(str(error))))
             page.goto(site + address)
@@ -60,7 +64,7 @@ def at(browser, site):
 @pytest.fixture(scope="module")
 def kept(browser, site):
     with contextlib.ExitStack() as tabs:
-        open_page = functools.cache(lambda: Watch(*tabs.enter_context(tab(browser, site, CHAPTER))[:2]))
+        open_page = functools.cache(lambda: Watch(*tabs.enter_context(tab(browser, site, ONLY))[:2]))
         yield open_page
 
 
@@ -93,6 +97,7 @@ def test_steps_by_keyboard_move_the_row_across_the_keys_and_say_one_sentence_eac
 
 
 def test_it_plays_to_the_end_and_speaks_once_a_stage(watch):
+    watch.page.emulate_media(reduced_motion="reduce")  # a step's motion is tested above, and takes most of the time
     watch.said("“second” looks most at “second”")
     watch.page.evaluate("""
         window.heard = [];
@@ -105,6 +110,7 @@ def test_it_plays_to_the_end_and_speaks_once_a_stage(watch):
     watch.said("“second” looks most at “second”")
     begins = [sentence.split()[0] for sentence in watch.page.evaluate("window.heard")]
     assert begins == ["Project", "Dot", "Scale", "Softmax", "Weigh", "Add", "“second”"]
+    watch.page.emulate_media(reduced_motion="no-preference")
     assert not watch.wrong
 
 
@@ -184,7 +190,7 @@ def test_a_hand_edited_address_is_answered_and_the_rest_of_it_is_used(at):
     assert "“1e400” was given" in message
     assert "The sentence has 13 words" in message
     watch.said("“first” looks")
-    other = at(CHAPTER + "#look?words=🙂+שלום+<b>x</b>&query=1")
+    other = at(ONLY + "#look?words=🙂+שלום+<b>x</b>&query=1")
     other.said("“שלום” looks")
     assert other.element.locator("b").count() == 0
     other.follow("#look?query=2")
@@ -204,7 +210,7 @@ def test_the_picture_that_is_saved_is_complete_in_itself(watch):
 
 
 def test_weights_are_frozen_and_out_of_sight_until_the_reader_has_guessed(at):
-    watch = at("book/self-attention.html")
+    watch = at(address_of("book/self-attention.html", EXPLORER))
     assert watch.element.locator(".attn-stages button:disabled, .attn-player button:disabled").count() >= 8
     assert watch.element.locator("input[type=range]:not(:disabled)").count() == 0
     texts = watch.element.locator("svg text").all_text_contents()
@@ -240,7 +246,7 @@ def test_steps_move_and_snap_for_those_who_want_less_motion(at):
 
 
 def test_a_phone_shows_one_stage_and_a_swipe_leads_to_the_next(at):
-    watch = at(viewport={"width": 390, "height": 844}, has_touch=True)
+    watch = at(CHAPTER, **PHONE)
     assert watch.page.evaluate("document.documentElement.scrollWidth") <= 390
     watch.element.locator(".attn-stages button", has_text="Dot product").tap()
     names = ("q · k", "÷ √3", "softmax")
@@ -298,7 +304,7 @@ def test_a_dragged_arrow_takes_everything_with_it_and_shift_moves_it_by_keyboard
 
 
 def test_words_are_carried_to_another_place_and_rope_turns_them_by_it(at):
-    watch = at("book/positions.html")
+    watch = at(address_of("book/positions.html", EXPLORER))
     chip = lambda word: watch.element.locator(f"svg [aria-label^='Look from “{word}”']")  # noqa: E731
     sentence = watch.element.get_by_label("Sentence")
     chip("dog").scroll_into_view_if_needed()
@@ -320,9 +326,6 @@ def test_words_are_carried_to_another_place_and_rope_turns_them_by_it(at):
     assert "query at position 2: 115°" in texts.all_text_contents()
     watch.address("words=bites+man+dog")
     assert not watch.wrong
-
-
-PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True}
 
 
 def middle(grip):
@@ -349,7 +352,7 @@ def touch(page, place, by):
 
 
 def test_a_finger_drags_an_arrow_in_the_plane(at):
-    watch = at(**PHONE)
+    watch = at(CHAPTER, **PHONE)
     watch.element.locator(".attn-stages button", has_text="Dot product").tap()
     grip = watch.element.locator("svg [aria-label^='Key of “third” at 2, 3.']")
     grip.scroll_into_view_if_needed()
@@ -375,7 +378,7 @@ def test_a_finger_carries_a_word(at):
 
 
 def test_a_finger_swipes_to_another_stage_and_scrolls_the_page(at):
-    watch = at(**PHONE)
+    watch = at(CHAPTER, **PHONE)
     stage = lambda: watch.element.locator(".attn-stages [aria-current]").inner_text()  # noqa: E731
     watch.element.locator(".attn-stages button", has_text="Dot product").tap()
     canvas = watch.element.locator(".attn-canvas")
@@ -394,7 +397,7 @@ def test_a_finger_swipes_to_another_stage_and_scrolls_the_page(at):
 
 
 def test_each_head_has_a_pane_that_leads_to_it(at):
-    watch = at("book/many-heads.html#look?predict=0&heads=3")
+    watch = at(address_of("book/many-heads.html", EXPLORER) + "#look?predict=0&heads=3")
     watch.element.locator("svg [aria-label='Head 2: “dog” looks at “he”: 0.99']").click()
     assert watch.element.get_by_label("Head shown").input_value() == "2"
     watch.cell("weight of “he”: 0.99").wait_for()
@@ -403,7 +406,7 @@ def test_each_head_has_a_pane_that_leads_to_it(at):
 
 
 def test_a_mask_is_painted_by_pointer_and_by_keyboard(at):
-    watch = at("book/masks.html#look?predict=0")
+    watch = at(address_of("book/masks.html", EXPLORER) + "#look?predict=0")
     pair = lambda i, j: watch.element.locator(f"svg [aria-label^='“{i}” looks at “{j}”:']")  # noqa: E731
     pair("train", "the").scroll_into_view_if_needed()
     pair("train", "the").click()
@@ -422,16 +425,16 @@ def test_a_mask_is_painted_by_pointer_and_by_keyboard(at):
     other = at("book/" + watch.page.url.partition("/book/")[2] + "&heads=4")
     other.cell("mask, “the”: −∞").wait_for()
     other.element.locator(".attn-message", has_text="4 heads cannot share").wait_for()
-    longer = at("book/masks.html#look?predict=0&mask=padding&words=a+b+c+d")
+    longer = at(address_of("book/masks.html", EXPLORER) + "#look?predict=0&mask=padding&words=a+b+c+d")
     assert not [one for one in longer.element.locator("svg text").all_text_contents() if "∞" in one]
     assert not watch.wrong + other.wrong + longer.wrong
 
 
 def test_nothing_is_lost_at_400_percent_or_in_forced_colours(at):
-    watch = at(viewport=ENLARGED)
+    watch = at(CHAPTER, viewport=ENLARGED)
     assert watch.page.evaluate("document.documentElement.scrollWidth") <= 320
     watch.element.get_by_role("button", name="Step back").click()
     assert re.search(r"= 7\.8\d$", watch.formula())
     watch.page.evaluate(AXE)
-    assert violations_in_every_look(watch.page, "attention-explorer") == []
+    assert violations_in_every_look(watch.page, EXPLORER) == []
     assert watch.page.evaluate("document.documentElement.scrollWidth") <= 1280
