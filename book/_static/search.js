@@ -14,10 +14,15 @@
   const words = (text) =>
     text.split(/[^\p{L}\p{N}]+/u).filter(Boolean)
       .flatMap((word) => [word, ...(/\p{Ll}\p{Lu}\p{Ll}/u.test(word) ? word.split(/(?<=\p{Ll})(?=\p{Lu})/u) : [])]);
-  const stem = (word) => {
-    const lower = word.toLowerCase();
-    return ignored.has(lower) ? null : stemmer.stemWord(lower);
-  };
+  /** @type {Map<string, string | null>} */
+  const stems = new Map(); // finding a stem takes long, and the book has each of its words many times
+  function stem(word) {
+    if (!stems.has(word)) {
+      const lower = word.toLowerCase();
+      stems.set(word, ignored.has(lower) ? null : stemmer.stemWord(lower));
+    }
+    return stems.get(word);
+  }
 
   /** @type {Set<string>} */
   const known = new Set();

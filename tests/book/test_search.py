@@ -125,30 +125,23 @@ def test_the_library_is_the_one_that_npm_publishes():
 @pytest.mark.slow
 def test_the_section_that_a_reader_wants_comes_first(opened):
     page, wrong = opened("search.html", before=KEEP_SEARCH)
-    page.locator(".bd-search-container input").fill(next(iter(WANTED)))
+    some, *others = WANTED
+    page.locator(".bd-search-container input").fill(some)
     page.keyboard.press("Enter")
-    first = {}
-    for words in WANTED:
-        if first:
-            page.evaluate(SEARCH_AGAIN, words)
+    first = {some: first_hit(page, some)}
+    page.route("**/search-entries.js", lambda route: route.fulfill(body=""))  # the page keeps those that it has
+    for words in others:
+        page.evaluate(SEARCH_AGAIN, words)
         first[words] = first_hit(page, words)
     missed = {words: hit for words, hit in first.items() if hit not in WANTED[words]}
     assert missed == {}
     assert not wrong
 
 
-@pytest.mark.parametrize(
-    ("words", "chapter"),
-    [
-        ("softmax", "Self-attention without parameters"),
-        ("sliding window", "Generating, one word at a time"),
-        ("bahdanau", "Bibliography"),
-    ],
-)
-def test_a_search_lists_the_page_that_it_should(opened, words, chapter):
+def test_a_search_lists_the_sources(opened):
     page, wrong = opened("book/notation.html")
-    search(page, words)
-    assert any(chapter in one for one in page.locator(PAGES).all_inner_texts())
+    search(page, "bahdanau")
+    assert any("Bibliography" in one for one in page.locator(PAGES).all_inner_texts())
     assert not wrong
 
 
@@ -174,8 +167,8 @@ def test_a_hit_opens_its_section_with_the_word_highlighted(opened):
     assert not wrong
 
 
-@pytest.mark.parametrize("words", ["rhododendron", "<img rhododendron=rhododendron>"])
-def test_a_word_that_is_nowhere_is_not_found(opened, words):
+def test_a_word_that_is_nowhere_is_not_found_nor_taken_for_an_element(opened):
+    words = "<img rhododendron=rhododendron>"
     page, wrong = opened(f"search.html?q={words}")
     expect(page.locator("#search-results")).to_contain_text(f"Nothing was found for “{words}”")
     assert page.locator(HITS).count() == page.locator("#search-results img").count() == 0
