@@ -104,7 +104,7 @@ def test_anything_but_the_right_numbers_earns_nothing_and_costs_nobody_else(grad
 @pytest.mark.parametrize(
     ("student", "reason"),
     [
-        ("absent", "name 'one' is not defined"),
+        ("absent", "name &#39;one&#39; is not defined"),
         ("silent", "returned None"),
         ("number", "of type float, but a function is needed"),
         ("objects", "dtype object"),

@@ -79,7 +79,7 @@ def submissions(assignment: str, folder: Path) -> Course:
 @pytest.fixture(scope="module", params=ASSIGNMENTS)
 def graded(request, handed_in, boxes) -> Graded:
     assignment, course = request.param, handed_in[request.param]
-    run(course, assignment, how=How(limits=Limits(cell=CPU_SECONDS, notebook=CPU_SECONDS)), pool=boxes)
+    run(course, assignment, how=How(limits=Limits(cell=CPU_SECONDS, notebook=CPU_SECONDS), pages=False), pool=boxes)
     return Graded(course, assignment, {row.outcome.student: row for row in rows(course, assignment)})
 
 

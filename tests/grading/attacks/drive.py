@@ -1,17 +1,38 @@
 """Grade a class in a process of its own: `python -m attacks.drive REPOSITORY CLASS`."""
 
 import sys
+from collections.abc import Sequence
+from concurrent.futures import Future
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 from attacks.course import NAME
+from attacks.table import CASES
 from grading.course import Course
+from grading.pool import Boxes, ResultList
 from grading.run import How, run
+from grading.sandbox.host import Host
 from grading.sandbox.limits import MB, Limits
+from grading.task import Task
 
 LIMITS = Limits(
-    cell=2.0, notebook=12.0, grace=0.3, memory=400 * MB, file_size=8 * MB, cell_output=200_000,
+    cell=2.0, notebook=12.0, grace=0.3, memory=200 * MB, file_size=8 * MB, cell_output=200_000,
     notebook_output=1 * MB, restarts=2,
 )  # fmt: skip
+LESS_TIME = LIMITS.with_cell(0.5)
+ENDLESS = {source for case in CASES.values() if case.endless for source in case.cells.values()}
+
+
+class BoxesForAttacks(Boxes):
+    """Boxes in which a submission with a cell that never ends gets less time."""
+
+    def submit(self, tasks: Sequence[Task]) -> "Future[ResultList]":
+        endless = any(step.source in ENDLESS for task in tasks for step in task.steps)
+        return super().submit([replace(task, limits=LESS_TIME) if endless else task for task in tasks])
+
 
 if __name__ == "__main__":
-    run(Course.at(Path(sys.argv[1]), Path(sys.argv[2])), NAME, how=How(jobs=2, limits=LIMITS))
+    course = Course.at(Path(sys.argv[1]), Path(sys.argv[2]))
+    with closing(BoxesForAttacks(2, Host(LIMITS), course)) as boxes:
+        run(course, NAME, how=How(limits=LIMITS), pool=boxes)
