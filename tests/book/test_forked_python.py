@@ -61,8 +61,11 @@ def run(command, folder, *arguments):
 
 def ends(pid):
     """Wait until a process has ended."""
-    while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
-        time.sleep(0.05)
+    try:
+        while psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+            time.sleep(0.05)
+    except psutil.NoSuchProcess:
+        pass
     return True
 
 
