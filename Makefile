@@ -49,7 +49,7 @@ unexport ATTENTION_DB
 
 .DEFAULT_GOAL := all
 .PHONY: all made test check fast lint library help book lite pdf serve exercises work torch grade bench lock clean again chromium bubblewrap selftest
-.PHONY: test-library test-grading test-book test-lint together-library together-grading together-book together-lint
+.PHONY: test-library test-grading test-book test-house together-library together-grading together-book together-house
 .DELETE_ON_ERROR:
 .PRECIOUS: $(EXERCISES) $(BOOK) $(LITE)
 
@@ -83,16 +83,14 @@ made: $(BOOK) $(LITE) $(RELEASED) $(GRADED)
 test: ## set up and check everything: lint, types, tests, notebooks, book
 	@$(MAKE) -s --no-print-directory -j 2 $(STUDENT) chromium MORE_STEPS="torch book test"
 	@$(MAKE) --no-print-directory exercises
-	@$(MAKE) --no-print-directory -j 4 together-book together-grading together-library together-lint
+	@$(MAKE) --no-print-directory -j 4 together-book together-grading together-library together-house
 
 # They run in parallel, because the book and grading tests spend much time waiting for pages and processes.
-together-book together-grading together-library together-lint: together-%:
+together-book together-grading together-library together-house: together-%:
 	@set -o pipefail; $(MAKE) --no-print-directory test-$* 2>&1 | sed -u 's/^/$*: /'
 
 check: ## lint, types and the fast tests of every part, before each commit
 	@$(MAKE) --no-print-directory -j 2 lint fast
-
-test-lint: lint
 
 fast: $(TESTING) | bubblewrap
 	pytest -n auto --dist worksteal --cases 3 -m "not slow and not browser and not attack"
@@ -114,12 +112,14 @@ test-library: LIBRARY_TESTS := $(ONE_PROCESS)
 test-library: library
 
 test-grading: $(TESTING) $(RELEASED) | bubblewrap
-	$(ONE_PROCESS) tests/grading tests/exercises tests/house
+	$(ONE_PROCESS) tests/grading
+
+test-house: lint $(RELEASED) | bubblewrap
+	$(ONE_PROCESS) tests/house tests/exercises
 
 # The tests in a file share fixtures that are slow to build, so each file stays on one process. The slowest comes first.
 test-book: book $(TESTING)
-	pytest -n logical --dist loadfile --no-loadscope-reorder \
-		--first tests/book/test_browser.py --first tests/book/test_explorer.py tests/book
+	pytest -n logical --dist loadfile --no-loadscope-reorder --first tests/book/test_browser.py --first tests/book/test_explorer.py tests/book
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'

@@ -324,9 +324,9 @@ def test_make_test_says_which_part_a_line_is_of_and_fails_if_one_of_them_does(co
     tools(copy, fails)
     done = make(copy, "test", "CHROMIUM=none")
     assert (done.returncode == 0) == ok, done.stdout + done.stderr
-    for part, folder in {"book": "book", "grading": "grading", "library": "attnlib"}.items():
+    for part, folder in {"book": "book", "grading": "grading", "library": "attnlib", "house": "house"}.items():
         assert re.search(rf"^{part}: pytest .*tests/{folder}\b", done.stdout, re.MULTILINE)
-    assert "lint: ruff check" in done.stdout
+    assert "house: ruff check" in done.stdout
 
 
 @pytest.mark.parametrize(

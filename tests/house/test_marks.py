@@ -44,7 +44,8 @@ def test_make_check_runs_what_has_no_mark():
 
 def test_the_files_that_take_longest_come_first(tmp_path):
     """Pytest forgets a file that is named before its own folder, so there is an option for this."""
-    files = [option for call in arguments_of_pytest("test") for name, option in pairwise(call) if name == "--first"]
+    calls = [*arguments_of_pytest("test"), *arguments_of_pytest("library")]
+    files = [option for call in calls for name, option in pairwise(call) if name == "--first"]
     assert len(files) > 3
     assert {ROOT / file for file in files} <= set(FILES)
     shutil.copy(ROOT / "tests" / "conftest.py", tmp_path)
