@@ -49,7 +49,7 @@ unexport ATTENTION_DB
 
 .DEFAULT_GOAL := all
 .PHONY: all made test check fast lint library help book lite pdf serve exercises work torch grade bench lock clean again chromium bubblewrap selftest
-.PHONY: test-library test-grading test-book test-house together-library together-grading together-book together-house
+.PHONY: test-library test-grading test-book test-rest together-library together-grading together-book together-rest
 .DELETE_ON_ERROR:
 .PRECIOUS: $(EXERCISES) $(BOOK) $(LITE)
 
@@ -83,10 +83,10 @@ made: $(BOOK) $(LITE) $(RELEASED) $(GRADED)
 test: ## set up and check everything: lint, types, tests, notebooks, book
 	@$(MAKE) -s --no-print-directory -j 2 $(STUDENT) chromium MORE_STEPS="torch book test"
 	@$(MAKE) --no-print-directory exercises
-	@$(MAKE) --no-print-directory -j 4 together-book together-grading together-library together-house
+	@$(MAKE) --no-print-directory -j 4 together-book together-grading together-library together-rest
 
 # They run in parallel, because the book and grading tests spend much time waiting for pages and processes.
-together-book together-grading together-library together-house: together-%:
+together-book together-grading together-library together-rest: together-%:
 	@set -o pipefail; $(MAKE) --no-print-directory test-$* 2>&1 | sed -u 's/^/$*: /'
 
 check: ## lint, types and the fast tests of every part, before each commit
@@ -112,10 +112,12 @@ test-library: LIBRARY_TESTS := $(ONE_PROCESS)
 test-library: library
 
 test-grading: $(TESTING) $(RELEASED) | bubblewrap
-	$(ONE_PROCESS) tests/grading
+	$(ONE_PROCESS) tests/grading --deselect $(ATTACKS)
 
-test-house: lint $(RELEASED) | bubblewrap
-	$(ONE_PROCESS) tests/house tests/exercises
+# The attacks take minutes, and all other tests of the grading engine would have to wait for them.
+ATTACKS := tests/grading/test_attacks.py
+test-rest: lint $(RELEASED) | bubblewrap
+	$(ONE_PROCESS) tests/house tests/exercises $(ATTACKS)
 
 # The tests in a file share fixtures that are slow to build, so each file stays on one process. The slowest comes first.
 test-book: book $(TESTING)

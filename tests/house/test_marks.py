@@ -34,6 +34,9 @@ def test_make_test_runs_everything():
     calls = arguments_of_pytest("test")
     assert not [call for call in calls if "-m" in call or "-k" in call or any("ignore" in one for one in call)]
     assert set(OPTIONS["testpaths"]) <= {argument for call in calls for argument in call}
+    for call in calls:
+        for option, left_out in pairwise(call):
+            assert option != "--deselect" or any(left_out in other for other in calls if other is not call)
 
 
 def test_make_check_runs_what_has_no_mark():
