@@ -26,7 +26,7 @@ def pytest_addoption(parser):
     help = "try each check with this many seeds; the weekly workflow tries 50"
     parser.addoption("--seeds", type=int, default=3, metavar="NUMBER", help=help)
     help = "grade this many submissions on a cluster that fails"
-    parser.addoption("--submissions", type=int, default=16, metavar="NUMBER", help=help)
+    parser.addoption("--submissions", type=int, default=24, metavar="NUMBER", help=help)
 
 
 def pytest_collection_finish():
