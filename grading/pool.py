@@ -128,11 +128,16 @@ class Cluster:
         sent.add_done_callback(lambda done: self._pass_on(done, packed, results))
 
     def _pass_on(self, done: Any, packed: str, results: "Future[ResultList]") -> None:
-        """Set the results of a submission, or send it again if the scheduler was lost."""
+        """Set the results of a submission, or send it again if the scheduler was lost.
+
+        It may be lost before the submission has been graded, or while the results are on their way.
+        """
+        from distributed.comm.core import CommClosedError
+
         try:
             results.set_result([_result(one) for one in json.loads(done.result())])
-        except CancelledError as error:
-            if self._closed:
+        except (CancelledError, CommClosedError) as error:
+            if self._closed or done.status == "error":  # a worker raised it
                 results.set_exception(error)
             else:
                 self._send(packed, results)

@@ -12,11 +12,13 @@ import threading
 import time
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from tiny import ELSEWHERE, ONE_AXIS, OVERFLOWS, REPOSITORY
 
 from grading.course import GradingError
+from grading.pool import Cluster
 from grading.report import rows
 from grading.run import How, run
 from grading.run_state import RunState
@@ -161,6 +163,37 @@ def test_nothing_is_lost_or_doubled_and_the_grades_are_those_of_one_machine(
     assert all((course.feedback(student, "tiny") / "tiny.html").is_file() for student in grades(course))
     log = [entry.said for entry in RunState(course, "tiny").audit.entries()[0]]
     assert sorted(one["student"] for one in log if "verdict" in one) == sorted(grades(course))
+
+
+class Sent:
+    """What a client returns for a task: a connection that closes while the results are fetched, or the results."""
+
+    def __init__(self, status: str, text: str) -> None:
+        self.status, self._text = status, text
+
+    def add_done_callback(self, call) -> None:
+        call(self)
+
+    def result(self) -> str:
+        from distributed.comm.core import CommClosedError
+
+        if not self._text:
+            raise CommClosedError("in <TCP (closed)>: Connection reset by peer")
+        return self._text
+
+
+@pytest.mark.parametrize(("status", "tries"), [("finished", 2), ("error", 1)])
+def test_results_that_are_lost_on_their_way_are_asked_for_again_but_not_what_a_worker_raised(
+    monkeypatch, status, tries
+):
+    sent = [Sent(status, ""), Sent("finished", "[]")]
+    client = SimpleNamespace(submit=lambda *_, **__: sent.pop(0))
+    monkeypatch.setattr(Cluster, "_running", lambda _: client)
+    cluster = Cluster.__new__(Cluster)
+    cluster._closed = False
+    results = cluster.submit([])
+    assert len(sent) == 2 - tries
+    assert (results.exception() is None) == (tries == 2)
 
 
 def grades(course):
