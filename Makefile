@@ -107,17 +107,16 @@ library: $(TESTING) ## test the library and its checks alone
 	$(LIBRARY_TESTS) tests/checks tests/attnlib tests/training
 
 # Beside the others, one process each is enough: most of these tests take less time than handing them to a worker would.
-ONE_PROCESS := pytest -n 0
-test-library: LIBRARY_TESTS := $(ONE_PROCESS)
+test-library: LIBRARY_TESTS := pytest
 test-library: library
 
 test-grading: $(TESTING) $(RELEASED) | bubblewrap
-	$(ONE_PROCESS) tests/grading --deselect $(ATTACKS)
+	pytest tests/grading --deselect $(ATTACKS)
 
 # The attacks take minutes, and all other tests of the grading engine would have to wait for them.
 ATTACKS := tests/grading/test_attacks.py
 test-rest: lint $(RELEASED) | bubblewrap
-	$(ONE_PROCESS) tests/house tests/exercises $(ATTACKS)
+	pytest tests/house tests/exercises $(ATTACKS)
 
 # The tests in a file share fixtures that are slow to build, so each file stays on one process. The slowest comes first.
 test-book: book $(TESTING)

@@ -30,7 +30,7 @@ if os.fork() == 0:
     os._exit(0)
 subprocess.Popen(["sleep", "600"], start_new_session=True, stdin=subprocess.DEVNULL)
 """
-# The kernel would drop the processor time of such children. A cell may use 2 seconds, and 0.3 more to end.
+# The kernel would drop the processor time of such children. This cell may use 0.5 seconds, and 0.3 more to end.
 UNCOUNTED = """import os, signal, time
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 for n in range(200):
