@@ -217,7 +217,10 @@ class SubmissionProcess:
 
 
 def _is_running(process: psutil.Process) -> bool:
-    """Tell whether a process computes. One that has ended, waits or sleeps does not."""
+    """Tell whether a process computes, or is held up in the kernel, where forks wait for one another.
+
+    One that has ended, waits or sleeps does neither.
+    """
     with suppress(psutil.Error):
-        return bool(process.status() == psutil.STATUS_RUNNING)
+        return process.status() in (psutil.STATUS_RUNNING, psutil.STATUS_DISK_SLEEP)
     return False

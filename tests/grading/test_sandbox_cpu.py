@@ -8,6 +8,7 @@ import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
+from time import sleep
 
 import psutil
 import pytest
@@ -22,6 +23,7 @@ from grading.sandbox import cpu_time
 from grading.sandbox.cpu_time import Meter, Span, Time
 from grading.sandbox.host import Host
 from grading.sandbox.limits import Limits
+from grading.sandbox.submission_process import _is_running
 from grading.task import Result, Task
 
 PATIENT = replace(LIMITS, cell=0.5, notebook=30, clock=1000)  # the clock alone ends nothing here
@@ -55,6 +57,33 @@ def test_the_processor_time_of_children_that_have_ended_counts(host):
     forks = START + "while True:\n  if not os.fork():\n" + BUSY.format(seconds=0.2) + "  os.wait()"
     verdict, reason = run(host, forks, limits=PATIENT).stops[0]
     assert (verdict, "0.5 seconds of processor time" in reason) == ("timeout", True)
+
+
+@pytest.mark.parametrize(
+    ("does", "state", "running"),
+    [
+        ("while True: pass", psutil.STATUS_RUNNING, True),
+        # Until the child has ended, the kernel holds its parent up: the flags are CLONE_VFORK and SIGCHLD.
+        ("libc.syscall(clone, 0x4000 | 17, 0, 0, 0, 0) or time.sleep(600)", psutil.STATUS_DISK_SLEEP, True),
+        ("time.sleep(600)", psutil.STATUS_SLEEPING, False),
+        ("os.kill(os.getpid(), 19)", psutil.STATUS_STOPPED, False),
+        ("os._exit(0)", psutil.STATUS_ZOMBIE, False),
+    ],
+)
+def test_a_process_that_is_held_up_in_a_fork_is_running(does, state, running):
+    """It goes on as soon as it can, and would use up the time of the next cell."""
+    begin = "import ctypes, os, platform, time\nlibc = ctypes.CDLL(None)\n"
+    begin += "clone = 56 if platform.machine() == 'x86_64' else 220\nprint('ready', flush=True)\n"
+    line = [sys.executable, "-c", begin + does]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, start_new_session=True) as started:
+        try:
+            assert started.stdout.readline() == b"ready\n"
+            process = psutil.Process(started.pid)
+            while process.status() != state:
+                sleep(0.01)
+            assert _is_running(process) is running
+        finally:
+            os.killpg(started.pid, 9)
 
 
 @pytest.mark.slow
