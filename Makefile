@@ -106,14 +106,14 @@ LIBRARY_TESTS := pytest -n auto --dist worksteal --first tests/attnlib/test_type
 library: $(TESTING) ## test the library and its checks alone
 	$(LIBRARY_TESTS) tests/checks tests/attnlib tests/training
 
-# Beside the others, one process each is enough: most of these tests take less time than handing them to a worker would.
+# Beside the other parts, one process is enough: handing most of these tests to a worker would take longer than running them.
 test-library: LIBRARY_TESTS := pytest
 test-library: library
 
 test-grading: $(TESTING) $(RELEASED) | bubblewrap
 	pytest tests/grading --deselect $(ATTACKS)
 
-# The attacks take minutes, and all other tests of the grading engine would have to wait for them.
+# The attacks take minutes, so they run beside the other tests of the grading engine, which would otherwise wait for them.
 ATTACKS := tests/grading/test_attacks.py
 test-rest: lint $(RELEASED) | bubblewrap
 	pytest tests/house tests/exercises $(ATTACKS)

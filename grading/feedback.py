@@ -12,7 +12,8 @@ from grading.mathml import with_formulas
 from grading.page_exporter import PageExporter
 from grading.sanitize import safe_html, unknown_as_text
 
-UNDESCRIBED = re.compile(r"<img\b(?![^>]*\salt=)")  # an image without a description, or what may be one
+# An image that has no description, or may have none, or a notebook in JupyterLab's look, which our own template lacks.
+UNFINISHED = re.compile(r"<img\b(?![^>]*\salt=)|jp-Notebook")
 
 
 class FeedbackExporter(PageExporter):
@@ -24,8 +25,9 @@ class FeedbackExporter(PageExporter):
     def from_notebook_node(self, nb: NotebookNode, resources: Any = None, **options: Any) -> tuple[Any, Any]:
         """Return the page and the resources.
 
-        nbconvert's own method also parses the page to describe its images, which takes twice as long as writing it. So
-        it is used only if an image has no description.
+        nbconvert's own method then parses the page to add missing descriptions of images and, in JupyterLab's look, to
+        make cells reachable by keyboard. Parsing takes twice as long as writing, so it is left out where nothing is
+        missing.
         """
         language = nb.metadata.get("language_info", {})
         lexer = language.get("pygments_lexer", language.get("name"))
@@ -33,7 +35,7 @@ class FeedbackExporter(PageExporter):
         self.register_filter("highlight_code", highlight)  # type: ignore[no-untyped-call]
         prepared = self._init_resources(resources)  # type: ignore[no-untyped-call]
         page, prepared = TemplateExporter.from_notebook_node(self, nb, prepared, **options)
-        if UNDESCRIBED.search(page):
+        if UNFINISHED.search(page):
             return super().from_notebook_node(nb, resources, **options)
         return page, prepared
 

@@ -132,11 +132,9 @@ class Cluster:
 
         It may be lost before the submission has been graded, or while the results are on their way.
         """
-        from distributed.comm.core import CommClosedError
-
         try:
             results.set_result([_result(one) for one in json.loads(done.result())])
-        except (CancelledError, CommClosedError) as error:
+        except (CancelledError, OSError) as error:
             if self._closed or done.status == "error":  # a worker raised it
                 results.set_exception(error)
             else:

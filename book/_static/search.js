@@ -15,7 +15,7 @@
     text.split(/[^\p{L}\p{N}]+/u).filter(Boolean)
       .flatMap((word) => [word, ...(/\p{Ll}\p{Lu}\p{Ll}/u.test(word) ? word.split(/(?<=\p{Ll})(?=\p{Lu})/u) : [])]);
   /** @type {Map<string, string | null>} */
-  const stems = new Map(); // finding a stem takes long, and the book has each of its words many times
+  const stems = new Map(); // finding a stem is slow, and most words occur many times in the book
   function stem(word) {
     if (!stems.has(word)) {
       const lower = word.toLowerCase();

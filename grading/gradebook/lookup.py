@@ -29,7 +29,7 @@ def connect(url: str) -> Connection | None:
 
 @lru_cache(maxsize=8)
 def _engine(url: str) -> Engine:
-    """Return an engine that is kept, with the SQL of the queries that it has compiled, but keeps no connection open."""
+    """Return a cached engine, which keeps the SQL that it has compiled, but no open connection."""
     return create_engine(url, poolclass=NullPool)
 
 

@@ -29,9 +29,16 @@ class CellMarks:
     marked: bool
 
 
+class _ByCell(dict[str, Any]):
+    """What the gradebook knows about cells, by their names."""
+
+    def __missing__(self, name: str) -> Any:
+        raise MissingEntry(f"the gradebook has no entry for the cell {name} of this submission")
+
+
 @dataclass(frozen=True)
 class NotebookMarks:
-    """The points of a notebook, those taken off for lateness, and the marks and comments of its cells by name."""
+    """A notebook's points, the points deducted for lateness, and the marks and comments of its cells, by cell name."""
 
     score: float
     max_score: float
@@ -44,7 +51,7 @@ def notebook_marks(url: str, student: str, assignment: str, notebook: str) -> No
     """Return the marks of a submitted notebook.
 
     Raises:
-        MissingEntry: the gradebook does not know the submission.
+        MissingEntry: the gradebook does not know the submission. So does looking up a cell that it does not know.
     """
     connection = connect(url)
     if connection is None:
@@ -52,13 +59,13 @@ def notebook_marks(url: str, student: str, assignment: str, notebook: str) -> No
     with closing(connection):
         found = connection.execute(_whole(student, assignment, notebook)).one_or_none()
         if found is None:
-            raise MissingEntry(f"there is no submission to {assignment}/{notebook} of {student}")
+            raise MissingEntry(f"the gradebook has no submission by {student} for {assignment}/{notebook}")
         its_id, score, most, penalty = found
-        cells = {
-            name: CellMarks(earned, of, waits, by_hand is not None)
+        cells = _ByCell(
+            (name, CellMarks(earned, of, waits, by_hand is not None))
             for name, earned, of, waits, by_hand in connection.execute(_grades(its_id))
-        }
-        comments = {name: text or "" for name, text in connection.execute(_comments(its_id))}
+        )
+        comments = _ByCell((name, text or "") for name, text in connection.execute(_comments(its_id)))
     return NotebookMarks(score, most, penalty or 0, cells, comments)
 
 

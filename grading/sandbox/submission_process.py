@@ -217,9 +217,9 @@ class SubmissionProcess:
 
 
 def _is_running(process: psutil.Process) -> bool:
-    """Tell whether a process computes, or is held up in the kernel, where forks wait for one another.
+    """Tell whether a process is computing, or is blocked in the kernel, where forks wait for one another.
 
-    One that has ended, waits or sleeps does neither.
+    A process that has ended, is waiting or is sleeping is neither.
     """
     with suppress(psutil.Error):
         return process.status() in (psutil.STATUS_RUNNING, psutil.STATUS_DISK_SLEEP)

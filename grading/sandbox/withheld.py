@@ -13,7 +13,6 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
-from types import CodeType
 
 Part = dict[str, object]  # what is sent of a definition: its module, name and code, and the methods of a class
 
@@ -155,8 +154,8 @@ def _definitions(module: str) -> Mapping[str, Part]:
         first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)]) - 1
         text = "\n".join(source.split("\n")[first : node.end_lineno])
         methods = [] if isinstance(node, ast.FunctionDef) else [function.name for function in _methods(node)]
-        # It is compiled once here, and not in each submission's process, where that takes longer than all the rest.
-        code = b64encode(marshal.dumps(_compiled(text, f"<attnlib.{module}>"))).decode()
+        # It is compiled once here: in each submission's process, compiling would take longer than everything else.
+        code = b64encode(marshal.dumps(compile(text, f"<attnlib.{module}>", "exec", dont_inherit=True))).decode()
         found[f"{module}.{node.name}"] = {
             "module": f"attnlib.{module}", "name": node.name, "code": code, "methods": methods
         }  # fmt: skip
@@ -177,11 +176,6 @@ def _parsed(source: str) -> ast.Module:
     """Parse one source at a time: Python 3.11 raises a SystemError if two threads make syntax trees at once."""
     with _PARSING:
         return ast.parse(source)
-
-
-def _compiled(source: str, name: str) -> CodeType:
-    with _PARSING:
-        return compile(source, name, "exec", dont_inherit=True)
 
 
 def _methods(node: ast.ClassDef) -> list[ast.FunctionDef]:

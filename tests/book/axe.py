@@ -12,8 +12,8 @@ AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(enc
 # look, on every page, and checking three of each is enough. Elements that are hidden or hold no text themselves have no
 # contrast, but axe would take a long time to find that out. Shadow trees are never left out.
 #
-# All links in our texts have a line below them, or a border. Where they do not, axe would measure whether their colours
-# are enough to tell them from the text. That takes as long as contrast does, so here, it is a violation in any case.
+# All links in our texts have an underline or a border. If one had neither, axe would measure whether its colour alone
+# sets it apart from the text. That takes as long as measuring contrast, so here such a link is always a violation.
 #
 # Axe goes through everything on a page, so whatever it need not see is removed while it runs: the contents of formulas
 # whose looks have all been checked, and spans that only colour words, as in code. Their words stay in place.
@@ -42,9 +42,10 @@ MARK_SAME_LOOKS = """([name, checked, where]) => {
     const says = one => [...one.childNodes].some(node => node.nodeType === Node.TEXT_NODE && node.data.trim());
     const off = ':disabled, [aria-disabled=true]';
     const seen = one => {
-        // Axe says nothing about single letters, or about disabled controls and their labels.
-        const extent = one.matches(FIELD) ? 'field' : one.textContent.trim().length < 2;
-        const exempt = [extent, !!one.closest(off), !!one.closest('label')?.control?.matches(off)];
+        // Axe says nothing about single letters, labels in drawings, some kinds of fields, and disabled controls.
+        const extent = one.matches(FIELD) ? one.type : one.textContent.trim().length < 2;
+        const exempt = [extent, ...['svg', off].map(all => !!one.closest(all))];
+        exempt.push(!!one.closest('label')?.control?.matches(off));
         const ink = values(getComputedStyle(one), ['color', 'fontSize', 'fontWeight', 'textShadow']);
         const look = [...exempt, ground(one), ...ink].join('|');
         if (known.has(look)) return true;
@@ -82,7 +83,7 @@ MARK_SAME_LOOKS = """([name, checked, where]) => {
     };
 }""".replace("ENOUGH", str(ENOUGH)).replace("FIELD", "'input, select, textarea'")
 RUN = """([where, {unknown, spans, emptied}, again]) => {
-    const drawn = one => one.closest('svg');  // axe cannot judge a text that has shapes behind it, ever
+    const drawn = one => one.closest('svg');  // axe can never judge text that has shapes behind it
     const folds = again ? [...document.querySelectorAll('details:not([open], :not([open]) *)')] : [];
     const parts = [...emptied, ...folds].map(one => [one, [...one.childNodes]]);
     const words = spans.map(one => [one, new Text(one.textContent)]);

@@ -21,7 +21,7 @@ class Compressing(http.server.SimpleHTTPRequestHandler):
     protocol_version = "HTTP/1.1"  # keeps connections open, as every server does
 
     def end_headers(self):
-        """Let the browser keep what pages load, as GitHub Pages does. Pages themselves get no such header."""
+        """Let the browser cache what pages load, as GitHub Pages does, but not the pages themselves."""
         if not self.path.partition("?")[0].endswith((".html", "/")):
             self.send_header("Cache-Control", "max-age=600")
         super().end_headers()

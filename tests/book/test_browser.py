@@ -348,7 +348,7 @@ def test_a_planted_contrast_is_found_in_a_field_that_has_been_checked_often(open
     assert [one.split()[0] for one in violations(page)] == ["color-contrast"]
 
 
-def test_a_planted_link_without_a_line_is_found(opened):
+def test_a_planted_link_without_an_underline_is_found(opened):
     page, _ = opened("book/changelog.html")
     page.add_style_tag(content=".bd-article p a { text-decoration: none !important }")
     page.evaluate(AXE)

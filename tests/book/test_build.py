@@ -23,7 +23,7 @@ kernelspec:
   name: python3
 ---
 """
-# A cell that waits until another page is executed, too.
+# A cell that waits until another page is being executed as well.
 MEETING = """
 ```{code-cell} ipython3
 import os
@@ -175,7 +175,7 @@ def test_only_the_pages_that_import_what_changed_are_executed_again_and_an_error
 
 
 def assert_the_error_is_shown(said, page):
-    """Check that the terminal shows which cell failed, with its line and its error, and no cell that is right."""
+    """Check that the terminal shows which cell failed, its line and its error, and nothing of the cells that worked."""
     assert "book/other.md: WARNING: Executing notebook failed" in said
     cell = page.count("{code-cell}")
     line = page.splitlines().index("def half(x):") + 1

@@ -65,9 +65,9 @@ def at(browser, site):
 
 @pytest.fixture(scope="module")
 def kept(browser, site):
-    """The translator, loaded once for the tests that leave it as they found it, and its page as it was before that.
+    """The translator, loaded once for the tests that leave it as they found it, and what its page held before that.
 
-    Of the page: the addresses that it fetched, the size that it named, and the rows of the table of translations.
+    These are the addresses that were fetched, the size that was stated, and the rows of the table of translations.
     """
     with tab(browser, site, CHAPTER, cached=False) as (page, wrong, loads):
         page.emulate_media(reduced_motion="reduce")

@@ -626,7 +626,10 @@ def test_a_row_under_the_pointer_is_looked_at_and_what_is_read_aloud_does_not_ch
 
 @pytest.fixture
 def fresh(opened, kept):
-    """The explorer of a chapter, on a page that no other test uses; what Tab has reached on the kept page counts."""
+    """The explorer of a chapter, on a page that no other test uses.
+
+    A control that Tab has reached on the kept page counts as reached.
+    """
 
     def open_explorer(chapter):
         page, wrong = opened(address_of(f"book/{chapter}.html", "attention-explorer"))

@@ -195,14 +195,16 @@ def visiting(browser, site, python):
 
 @contextmanager
 def python_withheld(context):
-    """Never answer what asks for Python. The context has to do it: a page's own routes miss what its workers load."""
+    """Leave all requests for Python unanswered, those of a page's workers too, which routes of the page would miss."""
 
     def never_answer(_route):
         pass
 
     context.route(f"{PYODIDE_CDN_URL}/**", never_answer)
-    yield
-    context.unroute(f"{PYODIDE_CDN_URL}/**", never_answer)
+    try:
+        yield
+    finally:
+        context.unroute(f"{PYODIDE_CDN_URL}/**", never_answer)
 
 
 @contextmanager
@@ -320,7 +322,7 @@ def test_an_exercise_opens_runs_leaves_torch_out_is_kept_and_can_be_downloaded(e
         {cell.id: cell.metadata.nbgrader for cell in cells if "nbgrader" in cell.metadata} for cells in (mine, given)
     ]
     assert marked[0] == marked[1]
-    # Starting Python takes longer than all that follows, and nothing of it needs Python.
+    # Starting Python takes longer than everything that follows, none of which needs it.
     with python_withheld(visitor[0]), visit(visitor, site) as page:
         page.get_by_text("print(6 * 7)").wait_for()
         page.locator(OUTPUT, has_text=re.compile(r"\b42\s+done")).wait_for()  # the site's port may contain 42 too

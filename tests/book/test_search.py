@@ -129,7 +129,7 @@ def test_the_section_that_a_reader_wants_comes_first(opened):
     page.locator(".bd-search-container input").fill(some)
     page.keyboard.press("Enter")
     first = {some: first_hit(page, some)}
-    page.route("**/search-entries.js", lambda route: route.fulfill(body=""))  # the page keeps those that it has
+    page.route("**/search-entries.js", lambda route: route.fulfill(body=""))  # the page keeps those it has loaded
     for words in others:
         page.evaluate(SEARCH_AGAIN, words)
         first[words] = first_hit(page, words)
@@ -167,7 +167,7 @@ def test_a_hit_opens_its_section_with_the_word_highlighted(opened):
     assert not wrong
 
 
-def test_a_word_that_is_nowhere_is_not_found_nor_taken_for_an_element(opened):
+def test_a_word_that_is_nowhere_is_neither_found_nor_taken_for_an_element(opened):
     words = "<img rhododendron=rhododendron>"
     page, wrong = opened(f"search.html?q={words}")
     expect(page.locator("#search-results")).to_contain_text(f"Nothing was found for “{words}”")

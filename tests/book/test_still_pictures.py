@@ -11,8 +11,8 @@ pytestmark = pytest.mark.slow
 ELEMENT = re.compile(r"<(attention-(?!mutants)[a-z]+)\b")  # <attention-mutants> is a table itself
 KINDS = {f"attention-{name}" for name in ("explorer", "heads", "dates", "decoder", "minilm", "tiles", "residual")}
 LIVE = [page for page in pages() if "book/" in page and ELEMENT.search(text(page))]
-# What an element shows: whether its caption and its picture can be seen, the picture's name and place, and the cells of
-# tables whose words are cut off.
+# What an element shows: whether its caption can be seen, the name and place of its picture, and the table cells whose
+# words are cut off.
 SHOWN = """all => all.map(one => {
     const isSeen = part => part.checkVisibility({ visibilityProperty: true }) && part.getClientRects().length > 0;
     const cells = [...one.querySelectorAll("th, td, caption")];

@@ -96,7 +96,7 @@ def test_a_known_mistake_fails_and_is_named_as_itself_whatever_the_seed(name, se
 
 
 def _answers(evaluation, mistake, has):
-    """Return what a mistake answers. The evaluation knows that, except where a call has a random result."""
+    """Return a mistake's answers. The evaluation already has them, except where the result of a call is random."""
     if evaluation.exercise.call_exact is not None:
         return evaluation._answers(mistake.implementation, evaluation.asked(has))
     return {i: evaluation._answer(mistake, i) for i in evaluation.asked(has)}

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from distributed.comm.core import CommClosedError
 from tiny import ELSEWHERE, ONE_AXIS, OVERFLOWS, REPOSITORY
 
 from grading.course import GradingError
@@ -166,27 +167,28 @@ def test_nothing_is_lost_or_doubled_and_the_grades_are_those_of_one_machine(
 
 
 class Sent:
-    """What a client returns for a task: a connection that closes while the results are fetched, or the results."""
+    """The future that a client returns for a task: it gives the results, or fails while they are fetched."""
 
-    def __init__(self, status: str, text: str) -> None:
-        self.status, self._text = status, text
+    def __init__(self, status: str, fails: Exception | None = None) -> None:
+        self.status, self._fails = status, fails
 
     def add_done_callback(self, call) -> None:
         call(self)
 
     def result(self) -> str:
-        from distributed.comm.core import CommClosedError
-
-        if not self._text:
-            raise CommClosedError("in <TCP (closed)>: Connection reset by peer")
-        return self._text
+        if self._fails:
+            raise self._fails
+        return "[]"
 
 
 @pytest.mark.parametrize(("status", "tries"), [("finished", 2), ("error", 1)])
-def test_results_that_are_lost_on_their_way_are_asked_for_again_but_not_what_a_worker_raised(
-    monkeypatch, status, tries
+@pytest.mark.parametrize(
+    "lost", [CommClosedError("in <TCP (closed)>: Connection reset by peer"), OSError("Timed out trying to connect")]
+)
+def test_a_submission_is_sent_again_if_its_results_are_lost_but_not_if_a_worker_raised_the_error(
+    monkeypatch, status, tries, lost
 ):
-    sent = [Sent(status, ""), Sent("finished", "[]")]
+    sent = [Sent(status, lost), Sent("finished")]
     client = SimpleNamespace(submit=lambda *_, **__: sent.pop(0))
     monkeypatch.setattr(Cluster, "_running", lambda _: client)
     cluster = Cluster.__new__(Cluster)

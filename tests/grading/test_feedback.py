@@ -10,6 +10,7 @@ from traitlets.config.loader import PyFileConfigLoader
 from grading import page_exporter, rendering
 from grading._untyped import NotebookNode
 from grading.feedback import FeedbackExporter, markdown
+from grading.page_settings import FEEDBACK_TEMPLATE
 from grading.sanitize import safe_html
 
 # Letters and boxes that would lie over what stands before them. The sanitizer lets each of these properties through.
@@ -84,11 +85,14 @@ def graded(cell: NotebookNode) -> NotebookNode:
     return cell
 
 
-def page_of(*cells: NotebookNode, tmp_path, monkeypatch, student: str = "mallory") -> str:
+def page_of(
+    *cells: NotebookNode, tmp_path, monkeypatch, student: str = "mallory", template: str = FEEDBACK_TEMPLATE
+) -> str:
     monkeypatch.setenv("ATTENTION_CLASS", str(tmp_path))
     config = PyFileConfigLoader("nbgrader_config.py", path=str(REPOSITORY)).load_config()
     about = {"notebook": "tiny", "student": student, "score": 0, "max_score": 2, "late_penalty": 0}
     config.HTMLExporter.preprocessors = []
+    config.FeedbackExporter.template_name = template
     exporter = FeedbackExporter(config=config)
     return exporter.from_notebook_node(new_notebook(cells=[*cells]), {"nbgrader": about})[0]
 
@@ -139,6 +143,13 @@ def test_what_is_wider_than_the_page_can_be_scrolled_to(browser, tmp_path, monke
 def test_every_image_has_a_description(html, described, tmp_path, monkeypatch):
     page = BeautifulSoup(page_of(shows(html), tmp_path=tmp_path, monkeypatch=monkeypatch), "html.parser")
     assert page.find("img")["alt"].startswith(described)
+
+
+@pytest.mark.slow
+def test_in_jupyterlabs_look_outputs_are_reached_by_keyboard(tmp_path, monkeypatch):
+    html = page_of(shows("5"), tmp_path=tmp_path, monkeypatch=monkeypatch, template="lab")
+    page = BeautifulSoup(html, "html.parser")
+    assert page.select_one(".jp-OutputArea-output")["tabindex"] == "0"
 
 
 @pytest.mark.slow

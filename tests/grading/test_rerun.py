@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 from tiny import ONE_AXIS, ONE_MATRIX, OVERFLOWS
 
-from grading._nbgrader import Gradebook
+from grading._nbgrader import Gradebook, MissingEntry
 from grading.bounded_worker import LostError
+from grading.gradebook.notebook_marks import notebook_marks
 from grading.report import rows
 from grading.run import How, refresh, run
 from grading.run_state import RunState
@@ -135,6 +136,12 @@ def test_where_no_page_can_be_written_the_grade_stays(course, graded, monkeypatc
     row = by_name(course)["waits"]
     assert (row.outcome.verdict, row.score, row.feedback) == ("graded", pytest.approx(4 + 4 / 3), ())
     assert row.outcome.reason.startswith("no feedback page: ZeroDivisionError")
+
+
+def test_a_cell_that_the_gradebook_does_not_know_is_named(course, graded):
+    marks = notebook_marks(course.config().CourseDirectory.db_url, "waits", "tiny", "tiny")
+    with pytest.raises(MissingEntry, match="no entry for the cell other"):
+        marks.cells["other"]
 
 
 def test_a_notebook_has_one_limit_of_time_for_all_cells(course, graded):
