@@ -6,6 +6,7 @@ is found it is taken from PyTorch's own index of CPU builds instead, if that can
 """
 
 import compileall
+import csv
 import os
 import platform
 import shutil
@@ -14,9 +15,12 @@ import sys
 import sysconfig
 import tomllib
 import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from multiprocessing import Pool
 from pathlib import Path
+from threading import Event, Thread
 from urllib.request import urlopen
 
 ROOT = Path(__file__).parent
@@ -33,6 +37,9 @@ LEFT_OUT = "import sys; sys.modules.setdefault('rfc3987_syntax', None)\n"
 # Hardly any program imports the tests of a package, or more than a few of the models of transformers. They are a
 # quarter of all code, and Python compiles whichever it imports.
 RARELY_IMPORTED = ("/tests/", "/transformers/models/")
+compile_one = partial(compileall.compile_file, quiet=2)
+# Some files are not for this version of Python.
+ignoring_warnings = partial(warnings.catch_warnings, action="ignore")
 SIZE = {  # of the environment, with PyTorch's CPU build
     "student": "0.4 GB",
     "torch": "1.4 GB",
@@ -65,13 +72,12 @@ def main(group: str, build: str) -> None:
     # What only a package's own code asks for is left out where pyproject.toml says so.
     alone = [requirement for requirement in wanted if requirement in stand_alone()]
     others = [requirement for requirement in wanted if requirement not in alone]
-    install(*LOCKED, *others)
-    if alone:
-        install(*LOCKED, "--no-deps", *alone)
-    install("--no-deps", "--no-build-isolation", "--editable", ".")
-    if torch:  # a copy, so that a sandbox that shows the environment alone shows the language model too
-        install("--no-deps", "--no-build-isolation", "./model")
     packages = Path(sysconfig.get_path("purelib"))
+    with compiling(packages):
+        install(*LOCKED, *others)
+    # The language model is a copy, so that a sandbox that shows the environment alone shows it, too.
+    ours = ("--editable", ".", "./model") if torch else ("--editable", ".")
+    install(*LOCKED, "--no-deps", "--no-build-isolation", *alone, *ours)
     (packages / "without_rfc3987_syntax.pth").write_text(LEFT_OUT, encoding="utf-8")
     compile_modules(packages)
 
@@ -116,18 +122,50 @@ def offers(index: str, torch: str) -> bool:
     return f"{torch.replace('==', '-')}+cpu-" in listed.replace("%2B", "+").replace("%2b", "+")
 
 
+@contextmanager
+def compiling(packages: Path) -> Iterator[None]:
+    """Compile the modules of each package as soon as pip has installed it. Pip itself keeps only one processor busy."""
+    over = Event()
+    compiler = Thread(target=compile_new_packages, args=(packages, over))
+    compiler.start()
+    try:
+        with ignoring_warnings():
+            yield
+    finally:
+        over.set()
+        compiler.join()
+
+
+def compile_new_packages(packages: Path, over: Event) -> None:
+    """Compile each package that appears, until ``over`` is set."""
+    seen: set[Path] = set()
+    while not over.wait(0.5):
+        for record in set(packages.glob("*.dist-info/RECORD")) - seen:  # pip writes this list of files last
+            seen.add(record)
+            names: list[str] = []
+            with suppress(FileNotFoundError), record.open(encoding="utf-8", newline="") as rows:  # an older version's
+                names = [name for name, *_ in csv.reader(rows) if name.endswith(".py")]
+            for file in likely((packages / name for name in names), packages):
+                if over.is_set():
+                    return
+                compile_one(file)
+
+
 def compile_modules(packages: Path) -> None:
-    """Compile the modules that programs are likely to import, on all processors (pip would use only one)."""
+    """Compile all modules that programs are likely to import and that are not compiled yet, on all processors."""
+    with ignoring_warnings(), Pool() as pool:
+        for _ in pool.imap_unordered(compile_one, likely(packages.rglob("*.py"), packages), chunksize=50):
+            pass
+
+
+def likely(modules: Iterable[Path], packages: Path) -> list[str]:
+    """Return the modules that programs are likely to import."""
 
     def is_rare(file: Path) -> bool:
         folder = f"/{file.relative_to(packages).parent.as_posix()}/"
         return any(rare in folder for rare in RARELY_IMPORTED)
 
-    modules = [str(file) for file in packages.rglob("*.py") if not is_rare(file)]
-    compile_one = partial(compileall.compile_file, quiet=2)
-    with warnings.catch_warnings(action="ignore"), Pool() as pool:  # some files are not for this version of Python
-        for _ in pool.imap_unordered(compile_one, modules, chunksize=50):
-            pass
+    return [str(file) for file in modules if not is_rare(file)]
 
 
 def size(group: str, cpu: bool) -> str:

