@@ -111,12 +111,12 @@ test-library: LIBRARY_TESTS := pytest
 test-library: library
 
 test-grading: $(TESTING) $(RELEASED) | bubblewrap
-	pytest tests/grading --deselect $(ATTACKS)
+	pytest tests/grading $(SLOWEST:%=--deselect %)
 
-# The attacks take minutes, so they run beside the other tests of the grading engine, which would otherwise wait for them.
-ATTACKS := tests/grading/test_attacks.py
+# The slowest tests of the grading engine run beside its other tests, which would otherwise be the last to end.
+SLOWEST := $(addprefix tests/grading/,test_attacks.py test_faults.py test_whole_course.py)
 test-rest: lint $(RELEASED) | bubblewrap
-	pytest tests/house tests/exercises $(ATTACKS)
+	pytest tests/house tests/exercises $(SLOWEST)
 
 # The tests in a file share fixtures that are slow to build, so each file stays on one process. The slowest comes first.
 test-book: book $(TESTING)
