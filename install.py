@@ -16,7 +16,7 @@ import sysconfig
 import tomllib
 import warnings
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from multiprocessing import Pool
 from pathlib import Path
@@ -37,6 +37,7 @@ LEFT_OUT = "import sys; sys.modules.setdefault('rfc3987_syntax', None)\n"
 # Hardly any program imports the tests of a package, or more than a few of the models of transformers. They are a
 # quarter of all code, and Python compiles whichever it imports.
 RARELY_IMPORTED = ("/tests/", "/transformers/models/")
+RECORDS = "*.dist-info/RECORD"  # the lists of packages' files: pip writes a package's list when its files are there
 compile_one = partial(compileall.compile_file, quiet=2)
 # Some files are not for this version of Python.
 ignoring_warnings = partial(warnings.catch_warnings, action="ignore")
@@ -126,7 +127,7 @@ def offers(index: str, torch: str) -> bool:
 def compiling(packages: Path) -> Iterator[None]:
     """Compile the modules of each package as soon as pip has installed it. Pip itself keeps only one processor busy."""
     over = Event()
-    compiler = Thread(target=compile_new_packages, args=(packages, over))
+    compiler = Thread(target=compile_new_packages, args=(packages, set(packages.glob(RECORDS)), over))
     compiler.start()
     try:
         with ignoring_warnings():
@@ -136,16 +137,14 @@ def compiling(packages: Path) -> Iterator[None]:
         compiler.join()
 
 
-def compile_new_packages(packages: Path, over: Event) -> None:
-    """Compile each package that appears, until ``over`` is set."""
-    seen: set[Path] = set()
+def compile_new_packages(packages: Path, seen: set[Path], over: Event) -> None:
+    """Compile each package that appears and has not been seen, until ``over`` is set."""
     while not over.wait(0.5):
-        for record in set(packages.glob("*.dist-info/RECORD")) - seen:  # pip writes this list of files last
+        for record in set(packages.glob(RECORDS)) - seen:
             seen.add(record)
-            names: list[str] = []
-            with suppress(FileNotFoundError), record.open(encoding="utf-8", newline="") as rows:  # an older version's
-                names = [name for name, *_ in csv.reader(rows) if name.endswith(".py")]
-            for file in likely((packages / name for name in names), packages):
+            with record.open(encoding="utf-8", newline="") as rows:
+                modules = [packages / name for name, *_ in csv.reader(rows) if name.endswith(".py")]
+            for file in likely(modules, packages):
                 if over.is_set():
                     return
                 compile_one(file)

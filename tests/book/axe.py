@@ -44,8 +44,8 @@ MARK_SAME_LOOKS = """([name, checked, where]) => {
     const seen = one => {
         // Axe says nothing about single letters, labels in drawings, some kinds of fields, and disabled controls.
         const extent = one.matches(FIELD) ? one.type : one.textContent.trim().length < 2;
-        const exempt = [extent, ...['svg', off].map(all => !!one.closest(all))];
-        exempt.push(!!one.closest('label')?.control?.matches(off));
+        const isIn = selector => !!one.closest(selector);
+        const exempt = [extent, isIn('svg'), isIn(off), !!one.closest('label')?.control?.matches(off)];
         const ink = values(getComputedStyle(one), ['color', 'fontSize', 'fontWeight', 'textShadow']);
         const look = [...exempt, ground(one), ...ink].join('|');
         if (known.has(look)) return true;
