@@ -27,7 +27,7 @@ from grading.report import Row, rows
 from grading.run import How, run
 from grading.sandbox.host import Host
 
-pytestmark = [pytest.mark.attack, pytest.mark.timeout(1800)]
+pytestmark = pytest.mark.attack
 RUN_TIMEOUT = 1500  # seconds until a run counts as one that never ends
 HONEST = (
     Case("right", "answers everything right", base="right"),
