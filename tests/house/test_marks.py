@@ -23,7 +23,8 @@ def arguments_of_pytest(target: str) -> list[list[str]]:
     surroundings = os.environ | {"MAKEFLAGS": "", "MAKELEVEL": ""}
     command = ["make", "--dry-run", target]
     done = subprocess.run(command, cwd=ROOT, env=surroundings, capture_output=True, text=True, check=True, timeout=600)
-    return [shlex.split(line) for line in re.findall(r"^(?:\w+: )?pytest (.*)$", done.stdout, re.MULTILINE)]
+    calls = re.findall(r"^(?:\w+: )?(?:nice -n \d+ )?pytest (.*)$", done.stdout, re.MULTILINE)
+    return [shlex.split(call) for call in calls]
 
 
 def test_the_tests_are_in_the_folders_that_pytest_is_told_of():
