@@ -118,10 +118,10 @@ SLOWEST := $(addprefix tests/grading/,test_attacks.py test_faults.py test_whole_
 test-rest: lint $(RELEASED) | bubblewrap
 	pytest tests/house tests/exercises $(SLOWEST)
 
-# The tests in a file share fixtures that are slow to build, so each file stays on one process. The slowest comes first.
+# The tests in a file share fixtures that are slow to build, so each file stays on one process. The slowest come first.
 # They let the other parts' tests go first, because they alone have work for all processors until the end.
 test-book: book $(TESTING)
-	nice -n 3 pytest -n logical --dist loadfile --no-loadscope-reorder --first tests/book/test_browser.py --first tests/book/test_explorer.py tests/book
+	nice -n 3 pytest -n logical --dist loadfile --no-loadscope-reorder --first tests/book/test_browser.py --first tests/book/test_explorer.py --first tests/book/test_word_watch.py tests/book
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
