@@ -85,7 +85,7 @@ test: ## set up and check everything: lint, types, tests, notebooks, book
 	@$(MAKE) --no-print-directory exercises
 	@$(MAKE) --no-print-directory -j 4 together-book together-grading together-library together-rest
 
-# They run in parallel, because the book and grading tests spend much time waiting for pages and processes.
+# These parts run in parallel, because the book and grading tests spend much time waiting for pages and processes.
 together-book together-grading together-library together-rest: together-%:
 	@set -o pipefail; $(MAKE) --no-print-directory test-$* 2>&1 | sed -u 's/^/$*: /'
 
@@ -106,20 +106,21 @@ LIBRARY_TESTS := pytest -n auto --dist worksteal --first tests/attnlib/test_type
 library: $(TESTING) ## test the library and its checks alone
 	$(LIBRARY_TESTS) tests/checks tests/attnlib tests/training
 
-# Beside the other parts, one process is enough: handing most of these tests to a worker would take longer than running them.
+# When the other parts run at the same time, one process is enough: handing most of these tests to a worker would take
+# longer than running them.
 test-library: LIBRARY_TESTS := pytest
 test-library: library
 
 test-grading: $(TESTING) $(RELEASED) | bubblewrap
 	pytest tests/grading $(SLOWEST:%=--deselect %)
 
-# The slowest tests of the grading engine run beside its other tests, which would otherwise be the last to end.
+# The slowest tests of the grading engine run in this part, because test-grading would otherwise be the last to end.
 SLOWEST := $(addprefix tests/grading/,test_attacks.py test_faults.py test_whole_course.py)
 test-rest: lint $(RELEASED) | bubblewrap
 	pytest tests/house tests/exercises $(SLOWEST)
 
 # The tests in a file share fixtures that are slow to build, so each file stays on one process. The slowest come first.
-# They let the other parts' tests go first, because they alone have work for all processors until the end.
+# They have a lower priority than the other parts: these run in one process each, and none should end last and alone.
 test-book: book $(TESTING)
 	nice -n 3 pytest -n logical --dist loadfile --no-loadscope-reorder --first tests/book/test_browser.py --first tests/book/test_explorer.py --first tests/book/test_word_watch.py tests/book
 

@@ -6,7 +6,10 @@ import pytest
 from _tools.chromium import chromium
 from browser_tab import tab
 from pages import HTML
+from playwright.sync_api import expect
 from served import served
+
+expect.set_options(timeout=300_000)  # a busy machine takes its time
 
 
 @pytest.fixture(scope="session")

@@ -27,8 +27,8 @@ from grading.report import Row, rows
 from grading.run import How, run
 from grading.sandbox.host import Host
 
-pytestmark = pytest.mark.attack
 RUN_TIMEOUT = 1500  # seconds until a run counts as one that never ends
+pytestmark = [pytest.mark.attack, pytest.mark.timeout(RUN_TIMEOUT + 300)]
 HONEST = (
     Case("right", "answers everything right", base="right"),
     Case("wrong", "answers everything wrong, one question in parts", base="wrong"),

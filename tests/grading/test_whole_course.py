@@ -25,7 +25,8 @@ from grading.report import Row, rows
 from grading.run import How, run
 from grading.sandbox.limits import Limits
 
-pytestmark = pytest.mark.slow
+# On a very busy machine, grading all of an assignment takes more than a quarter of an hour.
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 ROOT = Path(__file__).parents[2]
 ASSIGNMENTS = Course.at(ROOT).assignments()

@@ -23,7 +23,7 @@ def arguments_of_pytest(target: str) -> list[list[str]]:
     surroundings = os.environ | {"MAKEFLAGS": "", "MAKELEVEL": ""}
     command = ["make", "--dry-run", target]
     done = subprocess.run(command, cwd=ROOT, env=surroundings, capture_output=True, text=True, check=True, timeout=600)
-    calls = re.findall(r"^(?:\w+: )?(?:nice -n \d+ )?pytest (.*)$", done.stdout, re.MULTILINE)
+    calls = re.findall(r"^(?:.*\s)?pytest (.*)$", done.stdout, re.MULTILINE)
     return [shlex.split(call) for call in calls]
 
 

@@ -23,7 +23,7 @@ class Case:
         put: hands something else in, given the path of the notebook.
         harmless: whether it may be tried where nothing keeps it from the machine.
         flagged: whether the instructor has to be pointed at it.
-        endless: whether it goes on until it is stopped, so that it is given less processor time.
+        endless: whether it computes until it is stopped; if so, it is given less processor time.
     """
 
     name: str

@@ -83,7 +83,7 @@ def _array(kind: str, shape: str, axes: str, data: str) -> str:
 ZERO = "base64.b64encode(bytes(24)).decode()"
 CASES = (
     _own("done-early", "says that the cell is done, and goes on", 'send({"done": True})\n' + ENDLESS,
-         "timeout", "tampered", loses=ALL, endless=True),
+         "timeout", "tampered", loses=ALL),
     _own("done-always", "says that the cell is done, again and again, from a second thread", 'def flood():\n    while True:\n'
          '        send({"done": True, "cut": False}); time.sleep(0.001)\n'
          "threading.Thread(target=flood, daemon=True).start()",
@@ -131,9 +131,9 @@ CASES = (
     _answer("large-arrays", "sends millions of numbers in each answer",
             _array('"<f8"', "[400000]", "[0]", "base64.b64encode(bytes(3200000)).decode()"), "output-limit"),
     _own("oversized-frame", "announces a frame of four gigabytes", 'frame(b"{}", 2**32 - 1)\n' + ENDLESS, "output-limit"),
-    _own("truncated-frame", "sends half a frame, and waits", 'frame(b"{", 1000)\n' + ENDLESS, "timeout", "tampered", endless=True),
+    _own("truncated-frame", "sends half a frame, and waits", 'frame(b"{", 1000)\n' + ENDLESS, "timeout", "tampered"),
     _own("byte-by-byte", "sends a frame so slowly that it never ends",
-         'raw(struct.pack(">I", 100_000))\nwhile True: raw(b" "); time.sleep(0.05)', "timeout", endless=True),
+         'raw(struct.pack(">I", 100_000))\nwhile True: raw(b" "); time.sleep(0.05)', "timeout"),
     _own("empty-frame", "sends an empty frame", 'frame(b"")', "tampered"),
     _own("no-json", "sends frames that are not JSON", 'frame(b"\\xff\\x00 done")', "tampered"),
     _own("junk", "writes random bytes", 'raw(os.urandom(100_000))\n' + ENDLESS, "tampered", "output-limit"),
@@ -167,10 +167,10 @@ CASES = (
     _own("replaced", "puts another socket in place of the channel",
          "ours, theirs = socket.socketpair()\nos.dup2(theirs.fileno(), fd)", "crashed"),
     Case("channel-never-read", "stops reading, and leaves the grader a large cell to send",
-         {"first": FIND + DEAF, "softmax": "#" * 450_000}, verdicts=("timeout",), loses=ALL, endless=True),
+         {"first": FIND + DEAF, "softmax": "#" * 450_000}, verdicts=("timeout",), loses=ALL),
     _own("out-of-band", "sends out-of-band bytes and open files",
          "end = socket.socket(fileno=os.dup(fd))\ntry: end.send(b'!', socket.MSG_OOB)\nexcept OSError: pass\n"
-         "socket.send_fds(end, [b'{'], [0, 1, 2])\n" + ENDLESS, "timeout", "output-limit", "tampered", endless=True),
+         "socket.send_fds(end, [b'{'], [0, 1, 2])\n" + ENDLESS, "timeout", "output-limit", "tampered"),
     _in_answer("answers-late", "answers questions that are over, in later cells",
                "threading.Timer(0.2, lambda: [send({'nonce': '0' * 32, 'value': 'B'}) for _ in range(50)]).start()",
                "tampered", "graded", loses=("softmax",)),

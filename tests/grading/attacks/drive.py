@@ -20,14 +20,15 @@ LIMITS = Limits(
     cell=2.0, notebook=12.0, grace=0.3, memory=200 * MB, file_size=8 * MB, cell_output=200_000,
     notebook_output=1 * MB, restarts=2,
 )  # fmt: skip
-# All cells together keep their processor time, since on a busy machine a cell uses more than its own before it is
-# stopped. Each keeps its elapsed time, since otherwise the honest ones might have to wait too long for a processor.
+# Only the processor time of each cell is reduced. The limit for all cells together is kept, since on a busy machine a
+# cell exceeds its own before it is stopped. No limit of elapsed time is reduced, since honest cells might otherwise
+# have to wait too long for a processor.
 LESS_TIME = replace(LIMITS, cell=LIMITS.cell / 4, clock=LIMITS.clock * 4)
 ENDLESS = {source for case in CASES.values() if case.endless for source in case.cells.values()}
 
 
 class BoxesForAttacks(Boxes):
-    """Boxes in which a submission with a cell that never ends gets less processor time."""
+    """Boxes in which a submission with a cell that computes without end gets less processor time."""
 
     def submit(self, tasks: Sequence[Task]) -> "Future[ResultList]":
         endless = any(step.source in ENDLESS for task in tasks for step in task.steps)

@@ -31,6 +31,7 @@ if os.fork() == 0:
 subprocess.Popen(["sleep", "600"], start_new_session=True, stdin=subprocess.DEVNULL)
 """
 # The kernel would drop the processor time of such children. This cell may use 0.5 seconds, and 0.3 more to end.
+# It would have 8 seconds by the clock.
 UNCOUNTED = """import os, signal, time
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 for n in range(200):
@@ -184,9 +185,9 @@ CASES = (
     _answer("never-ends-in-c", "searches with a regular expression that backtracks forever",
             're.match("(a|a?)+$", "a" * 40 + "b")', "timeout", before="import re", base="right", endless=True),
     _answer("counts-in-c", "computes a number with a hundred million digits", "10 ** 10 ** 8", "timeout", base="right", endless=True),
-    _cell("sleeps", "sleeps for an hour", "import time; time.sleep(3600)", "timeout", base="right", harmless=True, endless=True),
-    _cell("cannot-be-stopped", "ignores every signal, and sleeps", STUBBORN + "forever()", "timeout", harmless=True, endless=True),
-    _answer("swallows-interrupts", "catches everything, KeyboardInterrupt too", "forever()", "timeout", before=STUBBORN, endless=True),
+    _cell("sleeps", "sleeps for an hour", "import time; time.sleep(3600)", "timeout", base="right", harmless=True),
+    _cell("cannot-be-stopped", "ignores every signal, and sleeps", STUBBORN + "forever()", "timeout", harmless=True),
+    _answer("swallows-interrupts", "catches everything, KeyboardInterrupt too", "forever()", "timeout", before=STUBBORN),
     _cell("stops-itself", "stops its own process", "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)", "graded"),
     _cell("waits-for-input", "waits for input in every possible way", """import getpass, pdb, sys, os
 for ask in (input, getpass.getpass, breakpoint, sys.stdin.read, pdb.set_trace, lambda: os.read(0, 1)):
