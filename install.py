@@ -37,9 +37,9 @@ LEFT_OUT = "import sys; sys.modules.setdefault('rfc3987_syntax', None)\n"
 # Hardly any program imports the tests of a package, or more than a few of the models of transformers. They are a
 # quarter of all code, and Python compiles whichever it imports.
 RARELY_IMPORTED = ("/tests/", "/transformers/models/")
-RECORDS = "*.dist-info/RECORD"  # the lists of packages' files: pip writes a package's list when its files are there
+RECORDS = "*.dist-info/RECORD"  # the lists of packages' files: pip writes each list after the files themselves
 compile_one = partial(compileall.compile_file, quiet=2)
-# Some files are not for this version of Python.
+# Compiling files that are meant for another version of Python can cause warnings.
 ignoring_warnings = partial(warnings.catch_warnings, action="ignore")
 SIZE = {  # of the environment, with PyTorch's CPU build
     "student": "0.4 GB",
@@ -76,7 +76,7 @@ def main(group: str, build: str) -> None:
     packages = Path(sysconfig.get_path("purelib"))
     with compiling(packages):
         install(*LOCKED, *others)
-    # The language model is a copy, so that a sandbox that shows the environment alone shows it, too.
+    # The language model is copied into the environment, because a sandbox may show nothing else.
     ours = ("--editable", ".", "./model") if torch else ("--editable", ".")
     install(*LOCKED, "--no-deps", "--no-build-isolation", *alone, *ours)
     (packages / "without_rfc3987_syntax.pth").write_text(LEFT_OUT, encoding="utf-8")

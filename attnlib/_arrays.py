@@ -34,7 +34,7 @@ _torch: Any = sys.modules.get("torch")
 def imported_torch() -> Any:
     """Return torch if it has been imported, or else None.
 
-    Once found, it is kept, because torch.compile would otherwise have to trace each lookup among thousands of modules.
+    The module is cached, because torch.compile would otherwise have to trace every lookup among thousands of modules.
     """
     global _torch
     if _torch is None:

@@ -12,7 +12,8 @@ from grading.mathml import with_formulas
 from grading.page_exporter import PageExporter
 from grading.sanitize import safe_html, unknown_as_text
 
-# An image that has no description, or may have none, or a notebook in JupyterLab's look, which our own template lacks.
+# Matches an image that has no description, or possibly none, and a page from nbconvert's lab template, which is not
+# our own.
 UNFINISHED = re.compile(r"<img\b(?![^>]*\salt=)|jp-Notebook")
 
 
@@ -25,9 +26,9 @@ class FeedbackExporter(PageExporter):
     def from_notebook_node(self, nb: NotebookNode, resources: Any = None, **options: Any) -> tuple[Any, Any]:
         """Return the page and the resources.
 
-        nbconvert's own method then parses the page to add missing descriptions of images and, in JupyterLab's look, to
-        make cells reachable by keyboard. Parsing takes twice as long as writing, so it is left out where nothing is
-        missing.
+        After writing a page, nbconvert's own method parses it to add missing descriptions of images and, with the lab
+        template, to make cells reachable by keyboard. Parsing takes twice as long as writing, so it is skipped if
+        nothing is missing.
         """
         language = nb.metadata.get("language_info", {})
         lexer = language.get("pygments_lexer", language.get("name"))

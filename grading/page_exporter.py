@@ -35,8 +35,8 @@ _templates = CompiledTemplates()
 class PageExporter(HTMLExporter):
     """nbconvert's HTML exporter, with templates that are compiled once for this process and its forks.
 
-    A notebook is validated once, after all preprocessors. Validating it after each of them, of which there are a dozen,
-    takes a quarter of the time of a page.
+    A notebook is validated once, after all preprocessors. Validating it after each of the dozen
+    would take a quarter of the time that a page takes.
     """
 
     optimistic_validation = Bool(True).tag(config=True)

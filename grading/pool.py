@@ -130,7 +130,7 @@ class Cluster:
     def _pass_on(self, done: Any, packed: str, results: "Future[ResultList]") -> None:
         """Set the results of a submission, or send it again if the scheduler was lost.
 
-        It may be lost before the submission has been graded, or while the results are on their way.
+        The scheduler may be lost before the submission has been graded, or while its results are being fetched.
         """
         try:
             results.set_result([_result(one) for one in json.loads(done.result())])

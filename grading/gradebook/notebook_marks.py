@@ -1,4 +1,4 @@
-"""What a gradebook knows about one submitted notebook: its scores and comments, for the page that a student gets."""
+"""What a gradebook knows about one submitted notebook: its scores and comments, for the student's feedback page."""
 
 from contextlib import closing
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from grading.gradebook.lookup import connect
 
 @dataclass(frozen=True)
 class CellMarks:
-    """The score of a cell, whether it waits for a person, and whether a person has marked it before."""
+    """The score of a cell, whether a person still has to mark it, and whether a person has marked it before."""
 
     score: float
     max_score: float
@@ -51,11 +51,12 @@ def notebook_marks(url: str, student: str, assignment: str, notebook: str) -> No
     """Return the marks of a submitted notebook.
 
     Raises:
-        MissingEntry: the gradebook does not know the submission. So does looking up a cell that it does not know.
+        MissingEntry: the gradebook does not know the submission. Looking up an unknown cell raises the same
+            error.
     """
     connection = connect(url)
     if connection is None:
-        raise MissingEntry(f"there is no gradebook with {assignment}/{notebook} for {student}")
+        raise MissingEntry(f"there is no gradebook, so {student} has no marks for {assignment}/{notebook}")
     with closing(connection):
         found = connection.execute(_whole(student, assignment, notebook)).one_or_none()
         if found is None:

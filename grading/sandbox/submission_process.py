@@ -217,9 +217,9 @@ class SubmissionProcess:
 
 
 def _is_running(process: psutil.Process) -> bool:
-    """Tell whether a process is computing, or is blocked in the kernel, where forks wait for one another.
+    """Tell whether a process is computing, or is blocked in the kernel, as it may be while it forks.
 
-    A process that has ended, is waiting or is sleeping is neither.
+    A process that has ended, has been stopped or is sleeping is neither.
     """
     with suppress(psutil.Error):
         return process.status() in (psutil.STATUS_RUNNING, psutil.STATUS_DISK_SLEEP)

@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
 
-Part = dict[str, object]  # what is sent of a definition: its module, name and code, and the methods of a class
+Part = dict[str, object]  # what is sent for a definition: its module, name and code, and a class's methods
 
 # Weighted sums of values, in NumPy and in torch. A function that only calls torch's own kernel is not an answer.
 _ATTENTION = (
@@ -154,7 +154,7 @@ def _definitions(module: str) -> Mapping[str, Part]:
         first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)]) - 1
         text = "\n".join(source.split("\n")[first : node.end_lineno])
         methods = [] if isinstance(node, ast.FunctionDef) else [function.name for function in _methods(node)]
-        # It is compiled once here: in each submission's process, compiling would take longer than everything else.
+        # The text is compiled here, once: in each submission's process, that would take longer than everything else.
         code = b64encode(marshal.dumps(compile(text, f"<attnlib.{module}>", "exec", dont_inherit=True))).decode()
         found[f"{module}.{node.name}"] = {
             "module": f"attnlib.{module}", "name": node.name, "code": code, "methods": methods

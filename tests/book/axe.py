@@ -10,7 +10,7 @@ AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(enc
 # A page has thousands of texts but only about a hundred looks, and measuring their contrast takes axe longer than all
 # other rules. Contrast depends on the styles of an element and its ancestors, so it is the same for all texts with one
 # look, on every page, and checking three of each is enough. Elements that are hidden or hold no text themselves have no
-# contrast, but axe would take a long time to find that out. Shadow trees are never left out.
+# contrast, but axe would take a long time to find that out. Shadow trees are always checked.
 #
 # All links in our texts have an underline or a border. If one had neither, axe would measure whether its colour alone
 # sets it apart from the text. That takes as long as measuring contrast, so here such a link is always a violation.
@@ -42,7 +42,7 @@ MARK_SAME_LOOKS = """([name, checked, where]) => {
     const says = one => [...one.childNodes].some(node => node.nodeType === Node.TEXT_NODE && node.data.trim());
     const off = ':disabled, [aria-disabled=true]';
     const seen = one => {
-        // Axe says nothing about single letters, labels in drawings, some kinds of fields, and disabled controls.
+        // Axe says nothing about single letters, labels in drawings, some kinds of fields, or disabled controls.
         const extent = one.matches(FIELD) ? one.type : one.textContent.trim().length < 2;
         const isIn = selector => !!one.closest(selector);
         const exempt = [extent, isIn('svg'), isIn(off), !!one.closest('label')?.control?.matches(off)];

@@ -7,7 +7,7 @@ open the address that ``address_of`` returns; other tests open each drawing in i
 import re
 
 TAG = re.compile(r"<(/?)([a-z][\w-]*)[^>]*>")
-CONTENTS = re.compile('<nav id="pst-page-toc-nav".*?</nav>', re.DOTALL)  # links to sections, which the theme looks for
+CONTENTS = re.compile('<nav id="pst-page-toc-nav".*?</nav>', re.DOTALL)  # the theme looks for the linked sections
 
 
 def address_of(page: str, name: str) -> str:

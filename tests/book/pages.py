@@ -76,14 +76,14 @@ def build_small(
         config, changed = re.subn(rf"^  {name}: .*$", f"  {name}: {value}", config, flags=re.MULTILINE)
         assert changed == 1, f"_config.yml has no line for {name}"
     (folder / "_config.yml").write_text(config)
-    preload_little(folder / "book" / "_tools" / "kernel_modules.py")
+    preload_only_ipykernel(folder / "book" / "_tools" / "kernel_modules.py")
     (folder / "_toc.yml").write_text(toc)
     (folder / "book" / "index.md").write_text(page)
     return run_tool("build", book=folder / "book", cwd=folder)
 
 
-def preload_little(program: Path) -> None:
-    """Let kernels share only the modules that small pages import: importing the others takes three seconds."""
+def preload_only_ipykernel(program: Path) -> None:
+    """Preload only the modules that small pages import: importing the others takes three seconds."""
     text, removed = re.subn(r'^    "(?!ipykernel\.).*\n', "", program.read_text(), flags=re.MULTILINE)
     assert removed, f"{program} lists nothing but ipykernel"
     program.write_text(text)

@@ -338,7 +338,7 @@ def test_a_planted_contrast_is_found_though_many_texts_have_the_look_that_it_had
     assert [one.split()[0] for one in violations(page)] == ["color-contrast"]
 
 
-def test_a_planted_contrast_is_found_in_a_field_that_has_been_checked_often(opened):
+def test_planted_low_contrast_is_found_in_a_field_that_has_been_checked_often(opened):
     page, _ = opened("404.html")
     page.evaluate(AXE)
     for _ in range(ENOUGH + 1):

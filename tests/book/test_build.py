@@ -142,7 +142,7 @@ def test_pages_are_executed_at_the_same_time(book):
         assert "another page has begun: True" in site(folder, f"book/{name}.html")
 
 
-def test_only_the_pages_that_import_what_changed_are_executed_again_and_an_error_is_shown_and_leaves_the_site(book):
+def test_only_the_pages_that_import_what_changed_are_executed_again_and_an_error_is_shown_and_keeps_the_site(book):
     folder, _ = book
     lite = folder / "_build" / "html" / "lite" / "jupyter-lite.json"
     lite.parent.mkdir()
@@ -175,7 +175,7 @@ def test_only_the_pages_that_import_what_changed_are_executed_again_and_an_error
 
 
 def assert_the_error_is_shown(said, page):
-    """Check that the terminal shows which cell failed, its line and its error, and nothing of the cells that worked."""
+    """Check that the terminal shows which cell failed, its line and its error, and nothing from cells that worked."""
     assert "book/other.md: WARNING: Executing notebook failed" in said
     cell = page.count("{code-cell}")
     line = page.splitlines().index("def half(x):") + 1

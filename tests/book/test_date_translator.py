@@ -65,9 +65,9 @@ def at(browser, site):
 
 @pytest.fixture(scope="module")
 def kept(browser, site):
-    """The translator, loaded once for the tests that leave it as they found it, and what its page held before that.
+    """The translator, loaded once for the tests that leave it as they found it, and facts about its page before that.
 
-    These are the addresses that were fetched, the size that was stated, and the rows of the table of translations.
+    The facts are the addresses that were fetched, the stated size, and the rows of the table of translations.
     """
     with tab(browser, site, CHAPTER, cached=False) as (page, wrong, loads):
         page.emulate_media(reduced_motion="reduce")

@@ -628,7 +628,7 @@ def test_a_row_under_the_pointer_is_looked_at_and_what_is_read_aloud_does_not_ch
 def fresh(opened, kept):
     """The explorer of a chapter, on a page that no other test uses.
 
-    A control that Tab has reached on the kept page counts as reached.
+    A control that Tab has reached on the kept page is not reached by Tab again here.
     """
 
     def open_explorer(chapter):
@@ -839,7 +839,7 @@ PLACES = [
 
 @pytest.fixture(scope="module", params=PLACES, ids="-".join)
 def place(request, browser, site):
-    """A page at phone width with only its interactive element, what went wrong on it, and the tag of the element."""
+    """A page with only its interactive element at phone width, together with its errors and the element's tag."""
     chapter, tag = request.param
     with tab(browser, site, address_of(f"book/{chapter}.html", tag), width=360) as (page, wrong, _):
         come_near(page, tag)

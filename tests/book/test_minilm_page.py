@@ -84,7 +84,7 @@ def heads(kept):
 
 @pytest.fixture(scope="module")
 def encoder():
-    """The model in Python, with the numbers of the page's file."""
+    """The model in Python, with the weights from the page's file."""
     return with_packed_numbers(WEIGHTS.read_bytes(), load_minilm())
 
 

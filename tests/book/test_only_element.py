@@ -1,4 +1,4 @@
-"""A page that is emptied of everything but one element keeps what is around that element, and nothing else."""
+"""An article that is emptied of everything but one element keeps that element, its ancestors, and nothing else."""
 
 from only_element import only_element
 
@@ -11,5 +11,5 @@ EMPTIED = """<head><title>Masks</title></head><body><h1>The book</h1><article cl
 <footer>The end</footer></body>"""
 
 
-def test_everything_but_the_element_and_what_is_around_it_is_left_out():
+def test_everything_in_the_article_but_the_element_and_its_ancestors_is_left_out():
     assert only_element(PAGE, "my-drawing") == EMPTIED

@@ -129,7 +129,7 @@ def test_the_section_that_a_reader_wants_comes_first(opened):
     page.locator(".bd-search-container input").fill(some)
     page.keyboard.press("Enter")
     first = {some: first_hit(page, some)}
-    page.route("**/search-entries.js", lambda route: route.fulfill(body=""))  # the page keeps those it has loaded
+    page.route("**/search-entries.js", lambda route: route.fulfill(body=""))  # the page keeps the entries it has loaded
     for words in others:
         page.evaluate(SEARCH_AGAIN, words)
         first[words] = first_hit(page, words)
@@ -138,7 +138,7 @@ def test_the_section_that_a_reader_wants_comes_first(opened):
     assert not wrong
 
 
-def test_a_search_lists_the_sources(opened):
+def test_a_search_also_finds_the_bibliography(opened):
     page, wrong = opened("book/notation.html")
     search(page, "bahdanau")
     assert any("Bibliography" in one for one in page.locator(PAGES).all_inner_texts())
@@ -167,7 +167,7 @@ def test_a_hit_opens_its_section_with_the_word_highlighted(opened):
     assert not wrong
 
 
-def test_a_word_that_is_nowhere_is_neither_found_nor_taken_for_an_element(opened):
+def test_a_word_that_occurs_nowhere_is_neither_found_nor_inserted_as_html(opened):
     words = "<img rhododendron=rhododendron>"
     page, wrong = opened(f"search.html?q={words}")
     expect(page.locator("#search-results")).to_contain_text(f"Nothing was found for “{words}”")

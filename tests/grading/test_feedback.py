@@ -146,7 +146,7 @@ def test_every_image_has_a_description(html, described, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_in_jupyterlabs_look_outputs_are_reached_by_keyboard(tmp_path, monkeypatch):
+def test_with_the_lab_template_outputs_can_be_reached_by_keyboard(tmp_path, monkeypatch):
     html = page_of(shows("5"), tmp_path=tmp_path, monkeypatch=monkeypatch, template="lab")
     page = BeautifulSoup(html, "html.parser")
     assert page.select_one(".jp-OutputArea-output")["tabindex"] == "0"

@@ -138,7 +138,7 @@ def test_where_no_page_can_be_written_the_grade_stays(course, graded, monkeypatc
     assert row.outcome.reason.startswith("no feedback page: ZeroDivisionError")
 
 
-def test_a_cell_that_the_gradebook_does_not_know_is_named(course, graded):
+def test_the_error_names_a_cell_that_the_gradebook_does_not_know(course, graded):
     marks = notebook_marks(course.config().CourseDirectory.db_url, "waits", "tiny", "tiny")
     with pytest.raises(MissingEntry, match="no entry for the cell other"):
         marks.cells["other"]

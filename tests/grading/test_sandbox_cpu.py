@@ -63,15 +63,15 @@ def test_the_processor_time_of_children_that_have_ended_counts(host):
     ("does", "state", "running"),
     [
         ("while True: pass", psutil.STATUS_RUNNING, True),
-        # Until the child has ended, the kernel holds its parent up: the flags are CLONE_VFORK and SIGCHLD.
+        # With these flags, CLONE_VFORK and SIGCHLD, the kernel blocks the parent until its child has ended.
         ("libc.syscall(clone, 0x4000 | 17, 0, 0, 0, 0) or time.sleep(600)", psutil.STATUS_DISK_SLEEP, True),
         ("time.sleep(600)", psutil.STATUS_SLEEPING, False),
         ("os.kill(os.getpid(), 19)", psutil.STATUS_STOPPED, False),
         ("os._exit(0)", psutil.STATUS_ZOMBIE, False),
     ],
 )
-def test_a_process_that_is_held_up_in_a_fork_is_running(does, state, running):
-    """It goes on as soon as it can, and would use up the time of the next cell."""
+def test_a_process_that_is_computing_or_blocked_in_a_fork_is_running(does, state, running):
+    """A blocked process goes on as soon as it can, and would use up the next cell's time."""
     begin = "import ctypes, os, platform, time\nlibc = ctypes.CDLL(None)\n"
     begin += "clone = 56 if platform.machine() == 'x86_64' else 220\nprint('ready', flush=True)\n"
     line = [sys.executable, "-c", begin + does]
@@ -96,7 +96,7 @@ def test_a_process_that_is_held_up_in_a_fork_is_running(does, state, running):
     ids=["SIG_IGN", "SA_NOCLDWAIT"],
 )
 def test_the_processor_time_of_children_that_the_kernel_is_told_to_drop_counts(host, drop):
-    """Without the filter none of it counts: the cell uses a multiple of its half second, and ends by the clock."""
+    """Without the filter, none of it counts: the cell uses several times its half second, and the clock ends it."""
     forks = f"{START}{drop}\nwhile True:\n  if not os.fork():\n{BUSY.format(seconds=0.1)}"
     forks += "  try: os.wait()\n  except ChildProcessError: pass"
     verdict, reason = run(host, forks, limits=replace(PATIENT, clock=30)).stops[0]
@@ -149,7 +149,7 @@ def test_the_processor_time_of_children_that_have_lost_their_parent_counts(host)
 
 @pytest.mark.slow
 def test_all_cells_together_have_a_limit_of_processor_time(host):
-    # The second cell is over the limit for longer than the grader takes to look again.
+    # The second cell runs past the limit for longer than the grader waits between two checks.
     cell = START + "if not os.fork():\n" + BUSY.format(seconds=0.5) + "os.wait(); print('done')"
     result = run(host, *[cell] * 4, limits=replace(PATIENT, cell=1, notebook=0.7))
     assert text(result) == "done\n"

@@ -325,7 +325,7 @@ def test_make_test_says_which_part_a_line_is_of_and_fails_if_one_of_them_does(co
     done = make(copy, "test", "CHROMIUM=none")
     assert (done.returncode == 0) == ok, done.stdout + done.stderr
     parts = {"book": "book", "grading": "grading", "library": "attnlib"}
-    parts |= {} if fails == "format --check" else {"rest": "house"}  # which begins with the linters
+    parts |= {} if fails == "format --check" else {"rest": "house"}  # this part begins with the linters
     for part, folder in parts.items():
         assert re.search(rf"^{part}: pytest .*tests/{folder}\b", done.stdout, re.MULTILINE)
     assert "rest: ruff check" in done.stdout
