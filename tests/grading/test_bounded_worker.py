@@ -12,7 +12,8 @@ import psutil
 import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
-from tiny import REPOSITORY, has_ended, runs
+from processes import runs, wait_until
+from tiny import REPOSITORY
 
 from grading import bounded_worker, rendering
 from grading.course import Course
@@ -194,7 +195,7 @@ def test_no_child_outlives_the_process_that_asked_for_it(tmp_path):
         assert runs(child)
         grader.kill()
         grader.stdout.read()  # ends once nobody holds the other end
-    assert has_ended(child)
+    wait_until(lambda: not runs(child))
 
 
 def test_a_temporary_folder_with_a_long_name_is_no_obstacle(tmp_path):

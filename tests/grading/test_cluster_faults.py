@@ -9,13 +9,13 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from distributed.comm.core import CommClosedError
+from processes import wait_until
 from tiny import ELSEWHERE, ONE_AXIS, OVERFLOWS, REPOSITORY
 
 from grading.course import GradingError
@@ -82,13 +82,6 @@ def stopped_most_of_the_time(service: Service):
     finally:
         done.set()
         thread.join()
-
-
-def wait_until(holds, seconds=600) -> None:
-    until = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < until, f"waited {seconds} seconds in vain"
-        time.sleep(0.05)
 
 
 @pytest.fixture(scope="module")

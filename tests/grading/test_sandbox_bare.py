@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from tiny import has_ended
+from processes import runs, wait_until
 
 from grading.pool import Boxes
 from grading.sandbox import bubblewrap
@@ -109,7 +109,7 @@ def test_sockets_of_other_programs_are_not_charged_to_a_submission(bare):
 
 def test_no_process_survives(bare):
     result = run(bare, "import subprocess\nprint(subprocess.Popen(['sleep', '600']).pid)")
-    assert has_ended(int(text(result)))
+    wait_until(lambda: not runs(int(text(result))))
 
 
 def test_nothing_is_left_for_the_next(bare):

@@ -1,11 +1,9 @@
 """A course of one tiny assignment: three small exercises in one notebook, so that a test of grading takes no time."""
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import nbformat
-import psutil
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook
 
@@ -79,19 +77,3 @@ class TinyCourse(Course):
         folder = self.submitted(student, "tiny")
         folder.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
-
-
-def runs(pid: int) -> bool:
-    """Tell whether a process still runs: a killed one keeps its number for as long as nobody collects it."""
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
-
-
-def has_ended(pid: int) -> bool:
-    """Wait until a process has ended. On a busy machine, one that was killed exists until it gets a processor."""
-    until = time.monotonic() + 600
-    while runs(pid) and time.monotonic() < until:
-        time.sleep(0.05)
-    return not runs(pid)
