@@ -16,8 +16,8 @@ class Scores(NbGraderPreprocessor):  # type: ignore[misc]
     """Put the gradebook's scores and comments into the cells, and flag scores that a person has to give or check.
 
     Until a person has done so, the mark given to an earlier submission counts. The page also gets the student's name
-    and the course's title. nbgrader's own ``GetGrades`` also adds the scores and comments,
-    but queries the gradebook for every cell.
+    and the course's title. nbgrader's own ``GetGrades`` also adds the scores and comments, but
+    queries the gradebook for every cell.
     """
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> Any:

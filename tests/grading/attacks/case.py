@@ -23,7 +23,7 @@ class Case:
         put: hands something else in, given the path of the notebook.
         harmless: whether it may be tried where nothing keeps it from the machine.
         flagged: whether the instructor has to be pointed at it.
-        endless: whether it computes until it is stopped; if so, it is given less processor time.
+        computes: whether it computes until it is stopped; if so, it is given less processor time.
     """
 
     name: str
@@ -36,4 +36,4 @@ class Case:
     put: Callable[[Path], None] | None = None
     harmless: bool = False
     flagged: bool = False
-    endless: bool = False
+    computes: bool = False

@@ -65,8 +65,10 @@ send({{"nonce": nonce, "case": number, "answer": {{"arrays": body, "changed": []
     return _taken(name, does, answer, *verdicts)
 
 
-def _own(name: str, does: str, source: str, *verdicts: str, loses: tuple[str, ...] = (), endless: bool = False) -> Case:
-    return Case(f"channel-{name}", does, {"first": FIND + source}, verdicts=verdicts, loses=loses, endless=endless)
+def _own(
+    name: str, does: str, source: str, *verdicts: str, loses: tuple[str, ...] = (), computes: bool = False
+) -> Case:
+    return Case(f"channel-{name}", does, {"first": FIND + source}, verdicts=verdicts, loses=loses, computes=computes)
 
 
 def _in_answer(name: str, does: str, source: str, *verdicts: str, loses: tuple[str, ...] = ("softmax",)) -> Case:
@@ -145,7 +147,7 @@ CASES = (
     _own("many-small-values", "sends lists of very many small values",
          'frame(b\'{"output": [\' + b"[]," * 130_000 + b"0]}")', "tampered"),
     _own("interrupted-forever", "says again and again that it was interrupted",
-         'while True: send({"interrupted": True})', "output-limit", "timeout", endless=True),
+         'while True: send({"interrupted": True})', "output-limit", "timeout", computes=True),
     _own("flood", "sends megabytes of outputs past its own limits",
          'text = "x" * 90_000\nfor _ in range(2000): send({"output": {"output_type": "stream", "name": "stdout", '
          '"text": text}})', "output-limit"),

@@ -24,15 +24,15 @@ LIMITS = Limits(
 # cell exceeds its own before it is stopped. No limit of elapsed time is reduced, since honest cells might otherwise
 # have to wait too long for a processor.
 LESS_TIME = replace(LIMITS, cell=LIMITS.cell / 4, clock=LIMITS.clock * 4)
-ENDLESS = {source for case in CASES.values() if case.endless for source in case.cells.values()}
+COMPUTING = {source for case in CASES.values() if case.computes for source in case.cells.values()}
 
 
 class BoxesForAttacks(Boxes):
     """Boxes in which a submission with a cell that computes without end gets less processor time."""
 
     def submit(self, tasks: Sequence[Task]) -> "Future[ResultList]":
-        endless = any(step.source in ENDLESS for task in tasks for step in task.steps)
-        return super().submit([replace(task, limits=LESS_TIME) if endless else task for task in tasks])
+        computes = any(step.source in COMPUTING for task in tasks for step in task.steps)
+        return super().submit([replace(task, limits=LESS_TIME) if computes else task for task in tasks])
 
 
 if __name__ == "__main__":

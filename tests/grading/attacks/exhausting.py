@@ -181,10 +181,10 @@ def _answer(name: str, does: str, line: str, *verdicts: str, before: str = "", *
 
 
 CASES = (
-    _answer("never-ends", "runs a loop that never ends", "while True: pass", "timeout", base="right", harmless=True, endless=True),
+    _answer("never-ends", "runs a loop that never ends", "while True: pass", "timeout", base="right", harmless=True, computes=True),
     _answer("never-ends-in-c", "searches with a regular expression that backtracks forever",
-            're.match("(a|a?)+$", "a" * 40 + "b")', "timeout", before="import re", base="right", endless=True),
-    _answer("counts-in-c", "computes a number with a hundred million digits", "10 ** 10 ** 8", "timeout", base="right", endless=True),
+            're.match("(a|a?)+$", "a" * 40 + "b")', "timeout", before="import re", base="right", computes=True),
+    _answer("counts-in-c", "computes a number with a hundred million digits", "10 ** 10 ** 8", "timeout", base="right", computes=True),
     _cell("sleeps", "sleeps for an hour", "import time; time.sleep(3600)", "timeout", base="right", harmless=True),
     _cell("cannot-be-stopped", "ignores every signal, and sleeps", STUBBORN + "forever()", "timeout", harmless=True),
     _answer("swallows-interrupts", "catches everything, KeyboardInterrupt too", "forever()", "timeout", before=STUBBORN),
@@ -197,11 +197,11 @@ for ask in (input, getpass.getpass, breakpoint, sys.stdin.read, pdb.set_trace, l
     _cell("threads-remain", "starts threads that never end",
           "import threading, time\nfor _ in range(2): threading.Thread(target=lambda: time.sleep(600)).start()", "graded",
           base="right"),
-    _cell("forks-a-bomb", "forks until no more processes are allowed, and every child loops", BOMB, "timeout", endless=True),
+    _cell("forks-a-bomb", "forks until no more processes are allowed, and every child loops", BOMB, "timeout", computes=True),
     _cell("forks-without-end", "forks in every child", "import os, time\nif os.fork() == 0:\n    while True:\n"
-          "        try: os.fork()\n        except OSError: pass\ntime.sleep(60)", "timeout", endless=True),
+          "        try: os.fork()\n        except OSError: pass\ntime.sleep(60)", "timeout", computes=True),
     _cell("hides-its-processor-time", "makes the kernel forget its children, and the processor time that they used", UNCOUNTED,
-          "timeout", endless=True),
+          "timeout", computes=True),
     _cell("leaves-daemons", "leaves daemons in sessions of their own", DAEMON, "graded", base="right"),
     _cell("drinks-from-pipes", "drains every pipe that could wake the process that supervises it", DRINKS, "graded",
           "timeout", "crashed"),
@@ -266,9 +266,9 @@ try:
 except OSError: print(len(opened))
 for fd in opened: os.close(fd)
 """, base="right"),
-    _cell("prints-forever", "prints without end", "while True: print('x' * 1000)", "output-limit", "timeout", base="right", endless=True),
+    _cell("prints-forever", "prints without end", "while True: print('x' * 1000)", "output-limit", "timeout", base="right", computes=True),
     _cell("errors-forever", "prints to stderr without end",
-          "import sys\nwhile True: sys.stderr.write('x' * 1000)", "timeout", "output-limit", base="right", endless=True),
+          "import sys\nwhile True: sys.stderr.write('x' * 1000)", "timeout", "output-limit", base="right", computes=True),
     _cell("prints-too-much", "prints megabytes, and ends", "for _ in range(5000): print('x' * 1000)", "output-limit",
           base="right", harmless=True),
     _cell("writes-past-python", "writes megabytes past Python's streams",
@@ -292,7 +292,7 @@ update_display("x" * 50_000, display_id="a")
     _answer("recursion", "calls itself without end", "return softmax(x)", "graded", base="right", harmless=True),
     _cell("deep-recursion", "lifts the limit, and calls itself without end",
           "import sys\nsys.setrecursionlimit(10**9)\ndef f(): return [f()]\nf()", "crashed", "student-error",
-          "out-of-memory", "timeout", base="right", endless=True),
+          "out-of-memory", "timeout", base="right", computes=True),
     _cell("raises-limits", "raises its limits", PRLIMIT),
     _cell("terminal-codes", "prints codes that move a terminal's cursor and set its title",
           "print('\\x1b[2J\\x1b]0;owned\\x07\\x1b[1;1H\\r\\x08', '\\u202egnp')", base="right", harmless=True),
