@@ -144,7 +144,7 @@ def compile_new_packages(packages: Path, seen: set[Path], over: Event) -> None:
             seen.add(record)
             with record.open(encoding="utf-8", newline="") as rows:
                 modules = [packages / name for name, *_ in csv.reader(rows) if name.endswith(".py")]
-            for file in likely(modules, packages):
+            for file in likely_imported(modules, packages):
                 if over.is_set():
                     return
                 compile_one(file)
@@ -153,11 +153,11 @@ def compile_new_packages(packages: Path, seen: set[Path], over: Event) -> None:
 def compile_modules(packages: Path) -> None:
     """Compile all modules that programs are likely to import and that are not compiled yet, on all processors."""
     with ignoring_warnings(), Pool() as pool:
-        for _ in pool.imap_unordered(compile_one, likely(packages.rglob("*.py"), packages), chunksize=50):
+        for _ in pool.imap_unordered(compile_one, likely_imported(packages.rglob("*.py"), packages), chunksize=50):
             pass
 
 
-def likely(modules: Iterable[Path], packages: Path) -> list[str]:
+def likely_imported(modules: Iterable[Path], packages: Path) -> list[str]:
     """Return the modules that programs are likely to import."""
 
     def is_rare(file: Path) -> bool:

@@ -12,7 +12,7 @@ from grading.mathml import with_formulas
 from grading.page_exporter import PageExporter
 from grading.sanitize import safe_html, unknown_as_text
 
-# Matches an image that has no description, or possibly none, and a page from nbconvert's lab template, which is not
+# Matches an image that has, or may have, no description, and any page written with nbconvert's lab template instead of
 # our own.
 UNFINISHED = re.compile(r"<img\b(?![^>]*\salt=)|jp-Notebook")
 

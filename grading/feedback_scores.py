@@ -33,7 +33,7 @@ class Scores(NbGraderPreprocessor):  # type: ignore[misc]
             if is_grade(cell) or is_task(cell):
                 its = marks.cells[cell.metadata.nbgrader["grade_id"]]
                 shown = {"score": its.score, "points": its.max_score}
-                flags = {"unread": its.waits and not its.marked, "again": its.waits and its.marked}
+                flags = {"unread": its.needs_marking and not its.marked, "again": its.needs_marking and its.marked}
                 cell.metadata.nbgrader.update(shown | flags)
         entry = students(about["db_url"], about["student"]).get(about["student"])
         about |= {"score": marks.score - marks.penalty, "max_score": marks.max_score, "late_penalty": marks.penalty}

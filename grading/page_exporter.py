@@ -35,8 +35,8 @@ _templates = CompiledTemplates()
 class PageExporter(HTMLExporter):
     """nbconvert's HTML exporter, with templates that are compiled once for this process and its forks.
 
-    A notebook is validated once, after all preprocessors. Validating it after each of the dozen
-    would take a quarter of the time that a page takes.
+    A notebook is validated once, after all preprocessors have run. Validating it after each of the dozen preprocessors
+    would take up a quarter of the time needed to write a page.
     """
 
     optimistic_validation = Bool(True).tag(config=True)

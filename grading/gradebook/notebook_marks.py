@@ -25,7 +25,7 @@ class CellMarks:
 
     score: float
     max_score: float
-    waits: bool
+    needs_marking: bool
     marked: bool
 
 
@@ -63,8 +63,8 @@ def notebook_marks(url: str, student: str, assignment: str, notebook: str) -> No
             raise MissingEntry(f"the gradebook has no submission by {student} for {assignment}/{notebook}")
         its_id, score, most, penalty = found
         cells = _ByCell(
-            (name, CellMarks(earned, of, waits, by_hand is not None))
-            for name, earned, of, waits, by_hand in connection.execute(_grades(its_id))
+            (name, CellMarks(earned, of, needs_marking, by_hand is not None))
+            for name, earned, of, needs_marking, by_hand in connection.execute(_grades(its_id))
         )
         comments = _ByCell((name, text or "") for name, text in connection.execute(_comments(its_id)))
     return NotebookMarks(score, most, penalty or 0, cells, comments)

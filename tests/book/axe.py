@@ -19,7 +19,7 @@ AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(enc
 # whose looks have all been checked, and spans that only colour words, as in code. Their words stay in place.
 SAME_LOOK = "data-same-look"
 ENOUGH = 3
-checked_looks: collections.Counter[str] = collections.Counter()  # number of texts that axe has checked, per look
+checked_looks: collections.Counter[str] = collections.Counter()  # number of texts that axe did not object to, per look
 MARK_SAME_LOOKS = """([name, checked, where]) => {
     const known = new Set(checked), grounds = new Map(), counts = new Map(), formulas = new Set(), plain = new Set();
     const unknown = [];
@@ -43,9 +43,9 @@ MARK_SAME_LOOKS = """([name, checked, where]) => {
     const off = ':disabled, [aria-disabled=true]';
     const seen = one => {
         // Axe says nothing about single letters, labels in drawings, some kinds of fields, or disabled controls.
-        const extent = one.matches(FIELD) ? one.type : one.textContent.trim().length < 2;
+        const kind = one.matches(FIELD) ? one.type : one.textContent.trim().length < 2;
         const isIn = selector => !!one.closest(selector);
-        const exempt = [extent, isIn('svg'), isIn(off), !!one.closest('label')?.control?.matches(off)];
+        const exempt = [kind, isIn('svg'), isIn(off), !!one.closest('label')?.control?.matches(off)];
         const ink = values(getComputedStyle(one), ['color', 'fontSize', 'fontWeight', 'textShadow']);
         const look = [...exempt, ground(one), ...ink].join('|');
         if (known.has(look)) return true;
@@ -94,9 +94,9 @@ RUN = """([where, {unknown, spans, emptied}, again]) => {
             const contrast = rules => rules.filter(({id}) => id === 'color-contrast').flatMap(({nodes}) => nodes);
             const bad = contrast(violations), unjudged = contrast(incomplete).filter(node => !drawn(node.element));
             const unsettled = new Set([...bad, ...unjudged].map(node => node.element));
-            const enough = unknown.filter(([one]) => !unsettled.has(one)).map(([, look]) => look);
+            const passed = unknown.filter(([one]) => !unsettled.has(one)).map(([, look]) => look);
             const found = violations.map(({id, impact, nodes}) => [id, impact, nodes.map(node => node.target)]);
-            return [found, enough];
+            return [found, passed];
         })
         .finally(() => {
             parts.forEach(([one, all]) => one.replaceChildren(...all));
@@ -121,8 +121,8 @@ def violations(page, where: str | None = None, *, again: bool = False) -> list[s
         page.evaluate(ALONE, where)
     known = [look for look, count in checked_looks.items() if count >= ENOUGH]
     unseen = page.evaluate_handle(MARK_SAME_LOOKS, [SAME_LOOK, known, where])
-    found, enough = page.evaluate(RUN, [where, unseen, again])
-    checked_looks.update(enough)
+    found, passed = page.evaluate(RUN, [where, unseen, again])
+    checked_looks.update(passed)
     return [f"{rule} ({impact}), {len(places)} times: {places[:3]}" for rule, impact, places in found]
 
 

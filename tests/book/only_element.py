@@ -7,7 +7,8 @@ open the address that ``address_of`` returns; other tests open each drawing in i
 import re
 
 TAG = re.compile(r"<(/?)([a-z][\w-]*)[^>]*>")
-CONTENTS = re.compile('<nav id="pst-page-toc-nav".*?</nav>', re.DOTALL)  # the theme looks for the linked sections
+# The page's table of contents is removed too, because the theme looks for the sections that it links to.
+CONTENTS = re.compile('<nav id="pst-page-toc-nav".*?</nav>', re.DOTALL)
 
 
 def address_of(page: str, name: str) -> str:

@@ -24,7 +24,7 @@ kernelspec:
 ---
 """
 # A cell that waits until another page is being executed as well.
-MEETING = """
+WAITING_CELL = """
 ```{code-cell} ipython3
 import os
 from pathlib import Path
@@ -48,7 +48,7 @@ import explorer_of_this_test
 
 print("the result is", explorer_of_this_test.RESULT)
 ```
-{"" if ONE_AT_A_TIME else MEETING}"""
+{"" if ONE_AT_A_TIME else WAITING_CELL}"""
 OTHER = PAGE.replace("# A page", "# Another page").replace("[](other.md)", "no more").replace("explorer_of", "other_of")
 FAILING = """
 ```{code-cell} ipython3
@@ -142,7 +142,7 @@ def test_pages_are_executed_at_the_same_time(book):
         assert "another page has begun: True" in site(folder, f"book/{name}.html")
 
 
-def test_only_the_pages_that_import_what_changed_are_executed_again_and_an_error_is_shown_and_keeps_the_site(book):
+def test_only_the_pages_that_import_what_changed_are_executed_again_and_an_error_is_shown_and_the_site_kept(book):
     folder, _ = book
     lite = folder / "_build" / "html" / "lite" / "jupyter-lite.json"
     lite.parent.mkdir()

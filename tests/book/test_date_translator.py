@@ -12,7 +12,7 @@ from pages import HTML
 pytestmark = pytest.mark.slow
 
 CHAPTER = "book/context-vectors.html"
-ONLY = address_of(CHAPTER, "attention-dates")
+DRAWING = address_of(CHAPTER, "attention-dates")
 LOAD = re.compile(r"Load the translator \((\d+) kB\)")
 
 # Pause in the very moment in which it says that the second character is written, and note whether that was read aloud.
@@ -59,7 +59,7 @@ class Dates(OpenElement):
 @pytest.fixture
 def at(browser, site):
     """Open the drawing, or another address, on an isolated page with these Playwright options."""
-    with opener(browser, site + ONLY, Dates) as open_element:
+    with opener(browser, site + DRAWING, Dates) as open_element:
         yield open_element
 
 

@@ -17,7 +17,7 @@ from attnlib import hf
 pytestmark = pytest.mark.slow
 
 CHAPTER = "book/a-model-that-writes.html"
-ONLY = address_of(CHAPTER, "attention-decoder")
+DRAWING = address_of(CHAPTER, "attention-decoder")
 CACHE = "book/generating.html"
 PROMPT = "def read_lines(path):"
 DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
@@ -79,7 +79,7 @@ def tokens_of(written):
 @pytest.fixture
 def at(browser, site):
     """Open the drawing, or another address, on an isolated page with these Playwright options."""
-    with opener(browser, site + ONLY, Decoder) as open_element:
+    with opener(browser, site + DRAWING, Decoder) as open_element:
         yield open_element
 
 

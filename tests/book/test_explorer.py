@@ -172,7 +172,7 @@ def near(shown, right):
 def kept(browser, site):
     """Pages with only an explorer, or the view of all heads, that stay open from test to test.
 
-    Each is given with what went wrong on it and the controls that Tab reached.
+    Each comes with the errors on it and the names of the controls that Tab has reached.
     """
     with contextlib.ExitStack() as tabs:
 
@@ -628,7 +628,7 @@ def test_a_row_under_the_pointer_is_looked_at_and_what_is_read_aloud_does_not_ch
 def fresh(opened, kept):
     """The explorer of a chapter, on a page that no other test uses.
 
-    A control that Tab has reached on the kept page is not reached by Tab again here.
+    Controls that Tab has already reached on the kept page are focused directly here, without pressing Tab.
     """
 
     def open_explorer(chapter):

@@ -1,4 +1,4 @@
-"""The header of a page: each of its buttons shows when it has the focus, and the dialogs it opens have names."""
+"""The header of a page: its buttons show when they have the focus, and can always be clicked; its dialogs have names."""
 
 import pytest
 from browser_tab import tab
@@ -17,6 +17,12 @@ ACCENT = """() => {
     const probe = document.body.appendChild(document.createElement("i"));
     probe.style.color = "var(--pst-color-accent)";
     return getComputedStyle(probe).color;
+}"""
+AT_ITS_CENTRE = """button => {
+    const inside = (box, x, y) => box.left < x && x < box.right && box.top < y && y < box.bottom;
+    const box = button.getBoundingClientRect(), x = box.left + box.width / 2, y = box.top + box.height / 2;
+    const tooltip = document.querySelector(".tooltip-inner").getBoundingClientRect();
+    return {covered: inside(tooltip, x, y), usable: button.contains(document.elementFromPoint(x, y))};
 }"""
 MENU = ".dropdown-download-buttons > button"
 
@@ -45,6 +51,14 @@ def test_each_button_and_each_item_of_the_menu_shows_the_focus(page, width, sche
     assert without == []
     page.locator(MENU).click()
     page.locator(".dropdown-menu.show").wait_for(state="hidden")
+
+
+def test_a_button_can_be_used_while_a_tooltip_covers_it(opened):
+    page, wrong = opened(PAGE, width=390)
+    page.locator(".bd-header-article .secondary-toggle").focus()
+    page.locator(".tooltip.show").wait_for()
+    assert page.locator(MENU).evaluate(AT_ITS_CENTRE) == {"covered": True, "usable": True}
+    assert not wrong
 
 
 def dialogs(page):

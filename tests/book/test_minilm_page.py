@@ -16,7 +16,7 @@ from attnlib.minilm import load_minilm
 pytestmark = pytest.mark.slow
 
 CHAPTER = "book/looking-into-a-real-model.html"
-ONLY = address_of(CHAPTER, "attention-minilm")
+DRAWING = address_of(CHAPTER, "attention-minilm")
 BLOCKS = "book/transformer.html"
 WEIGHTS = HTML / "_static/explorer/minilm.bin"
 TRAIN = "the train left the station on time"
@@ -49,7 +49,7 @@ class Heads(OpenModel):
 @pytest.fixture
 def at(browser, site):
     """Open the drawing, or another address, on an isolated page with these Playwright options."""
-    with opener(browser, site + ONLY, Heads) as open_element:
+    with opener(browser, site + DRAWING, Heads) as open_element:
         yield open_element
 
 

@@ -10,7 +10,7 @@ from pages import HTML
 pytestmark = pytest.mark.slow
 
 CHAPTER = "book/transformer.html"
-ONLY = address_of(CHAPTER, "attention-residual")
+DRAWING = address_of(CHAPTER, "attention-residual")
 RESULT = "“station” leaves the block as (4, 2, 4, 4): its input, plus an update of length 2 from attention and"
 
 
@@ -30,7 +30,7 @@ class Residual(OpenElement):
 @pytest.fixture
 def at(browser, site):
     """Open the drawing, or another address, on an isolated page with these Playwright options."""
-    with opener(browser, site + ONLY, Residual) as open_element:
+    with opener(browser, site + DRAWING, Residual) as open_element:
         yield open_element
 
 

@@ -12,7 +12,7 @@ from pages import HTML
 pytestmark = pytest.mark.slow
 
 CHAPTER = "book/tiles-and-the-gpu.html"
-ONLY = address_of(CHAPTER, "attention-tiles")
+DRAWING = address_of(CHAPTER, "attention-tiles")
 RESULT = "In tiles, attention moves 4.72 MB; with the whole table, 9.44 MB, which is 2.0 times as much."
 
 
@@ -38,7 +38,7 @@ class Tiles(OpenElement):
 @pytest.fixture
 def at(browser, site):
     """Open the drawing, or another address, on an isolated page with these Playwright options."""
-    with opener(browser, site + ONLY, Tiles) as open_element:
+    with opener(browser, site + DRAWING, Tiles) as open_element:
         yield open_element
 
 

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 CHAPTER = "book/queries-keys-values.html"
 EXPLORER = "attention-explorer"
-ONLY = address_of(CHAPTER, EXPLORER)
+DRAWING = address_of(CHAPTER, EXPLORER)
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True}
 
 
@@ -51,7 +51,7 @@ def at(browser, site):
     """Open the drawing, or another address, on an isolated page with these Playwright options."""
     with contextlib.ExitStack() as stack:
 
-        def open_watch(address=ONLY, **options):
+        def open_watch(address=DRAWING, **options):
             page, wrong = stack.enter_context(clean_page(browser, **options)), []
             stack.enter_context(listening(page, pageerror=lambda error: wrong.append(str(error))))
             page.goto(site + address)
@@ -64,7 +64,7 @@ def at(browser, site):
 @pytest.fixture(scope="module")
 def kept(browser, site):
     with contextlib.ExitStack() as tabs:
-        open_page = functools.cache(lambda: Watch(*tabs.enter_context(tab(browser, site, ONLY))[:2]))
+        open_page = functools.cache(lambda: Watch(*tabs.enter_context(tab(browser, site, DRAWING))[:2]))
         yield open_page
 
 
@@ -190,7 +190,7 @@ def test_a_hand_edited_address_is_answered_and_the_rest_of_it_is_used(at):
     assert "“1e400” was given" in message
     assert "The sentence has 13 words" in message
     watch.said("“first” looks")
-    other = at(ONLY + "#look?words=🙂+שלום+<b>x</b>&query=1")
+    other = at(DRAWING + "#look?words=🙂+שלום+<b>x</b>&query=1")
     other.said("“שלום” looks")
     assert other.element.locator("b").count() == 0
     other.follow("#look?query=2")

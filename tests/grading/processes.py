@@ -1,4 +1,4 @@
-"""What tests see of other processes."""
+"""Helpers for tests that watch other processes or wait for them."""
 
 import time
 from collections.abc import Callable
@@ -7,9 +7,9 @@ import psutil
 
 
 def runs(pid: int) -> bool:
-    """Tell whether a process still runs: a killed one keeps its number for as long as nobody collects it.
+    """Tell whether a process is still running. A zombie is not: it keeps its number only until its parent reaps it.
 
-    On a busy machine, it runs until it gets a processor.
+    On a busy machine, a killed process counts as running for a while, since it ends only once it gets a processor.
     """
     try:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
@@ -18,7 +18,7 @@ def runs(pid: int) -> bool:
 
 
 def wait_until(holds: Callable[[], object], seconds: float = 600) -> None:
-    """Wait until something holds, and fail if it does not in that time."""
+    """Wait until ``holds()`` is true, and fail if that takes longer than ``seconds``."""
     until = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < until, f"waited {seconds} seconds in vain"

@@ -159,18 +159,18 @@ def test_nothing_is_lost_or_doubled_and_the_grades_are_those_of_one_machine(
     assert sorted(one["student"] for one in log if "verdict" in one) == sorted(grades(course))
 
 
-class Sent:
-    """The future that a client returns for a task: it gives the results, or fails while they are fetched."""
+class FakeFuture:
+    """The future that a client returns for a task: it returns the results, or fails while they are being fetched."""
 
-    def __init__(self, status: str, fails: Exception | None = None) -> None:
-        self.status, self._fails = status, fails
+    def __init__(self, status: str, error: Exception | None = None) -> None:
+        self.status, self._error = status, error
 
     def add_done_callback(self, call) -> None:
         call(self)
 
     def result(self) -> str:
-        if self._fails:
-            raise self._fails
+        if self._error:
+            raise self._error
         return "[]"
 
 
@@ -181,7 +181,7 @@ class Sent:
 def test_a_submission_is_sent_again_if_its_results_are_lost_but_not_if_a_worker_raised_the_error(
     monkeypatch, status, tries, lost
 ):
-    sent = [Sent(status, lost), Sent("finished")]
+    sent = [FakeFuture(status, lost), FakeFuture("finished")]
     client = SimpleNamespace(submit=lambda *_, **__: sent.pop(0))
     monkeypatch.setattr(Cluster, "_running", lambda _: client)
     cluster = Cluster.__new__(Cluster)

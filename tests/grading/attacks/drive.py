@@ -21,8 +21,8 @@ LIMITS = Limits(
     notebook_output=1 * MB, restarts=2,
 )  # fmt: skip
 # Only the processor time of each cell is reduced. The limit for all cells together is kept, since on a busy machine a
-# cell exceeds its own before it is stopped. No limit of elapsed time is reduced, since honest cells might otherwise
-# have to wait too long for a processor.
+# cell may exceed its own before it is stopped. No limit on elapsed time is reduced, since honest cells may have to wait
+# a long time for a processor.
 LESS_TIME = replace(LIMITS, cell=LIMITS.cell / 4, clock=LIMITS.clock * 4)
 COMPUTING = {source for case in CASES.values() if case.computes for source in case.cells.values()}
 

@@ -31,7 +31,7 @@ if os.fork() == 0:
 subprocess.Popen(["sleep", "600"], start_new_session=True, stdin=subprocess.DEVNULL)
 """
 # The kernel would drop the processor time of such children. This cell may use 0.5 seconds, and 0.3 more to end.
-# It would have 8 seconds by the clock.
+# If only the clock limited it, it would have 8 seconds.
 UNCOUNTED = """import os, signal, time
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 for n in range(200):
