@@ -1,4 +1,4 @@
-"""The header of a page: its buttons show when they have the focus, and can always be clicked; its dialogs have names."""
+"""The header of a page: its buttons show when they have the focus, and can always be clicked; dialogs have names."""
 
 import pytest
 from browser_tab import tab
