@@ -88,13 +88,12 @@
     const element = document.createElement("li"),
       link = document.createElement("a"),
       page = document.createElement("p");
-    link.href = hit.id;
+    // Sphinx's script highlights these words on the page, and takes them out of its address.
+    const [path, section] = hit.id.split("#"), seen = [...new Set(found(hit.text, terms))].join(" ").toLowerCase();
+    link.href = path + (seen && `?highlight=${encodeURIComponent(seen)}`) + (section ? `#${section}` : "");
     link.textContent = hit.title;
     page.className = "search-page";
     page.textContent = hit.page;
-    link.addEventListener("click", () => {
-      localStorage.setItem("sphinx_highlight_terms", [...new Set(found(hit.text, terms))].join(" ").toLowerCase());
-    });
     element.append(link);
     if (hit.page !== hit.title) element.append(page);
     element.append(excerpt(hit, terms));

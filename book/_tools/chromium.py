@@ -5,8 +5,9 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from playwright.sync_api import Browser, BrowserType, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, BrowserType, sync_playwright
 
 # The headless shell comes first: it draws pages as Chromium does, but opens no window, which takes longer than drawing
 # most pages.
@@ -41,3 +42,13 @@ def launch(kind: BrowserType) -> Browser:
     if path is None and not Path(kind.executable_path).exists():
         raise FileNotFoundError("no Chromium here: install it, or set CHROMIUM=/path/to/it")
     return kind.launch(executable_path=path, args=FLAGS)
+
+
+def new_context(browser: Browser, **options: Any) -> BrowserContext:
+    """Open a context with these options of Playwright's ``new_context``, for pages on a busy machine.
+
+    What waits for something in its pages waits for up to five minutes. Playwright's default is 30 seconds.
+    """
+    context = browser.new_context(**options)
+    context.set_default_timeout(300_000)
+    return context

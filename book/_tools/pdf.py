@@ -7,7 +7,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from _tools.chromium import chromium
+from _tools.chromium import chromium, new_context
 
 PAGE_NUMBER = '<div style="width: 100%; font-size: 8px; text-align: center"><span class="pageNumber"></span></div>'
 
@@ -16,9 +16,8 @@ def main(site: Path, pdf: Path) -> None:
     """Write the PDF, with bookmarks, and with page numbers at the foot."""
     page = site / "book.html"  # Sphinx writes the root page into its folder, with links that are right only here
     shutil.copy(site / "book" / "index.html", page)
-    with chromium() as browser:
-        tab = browser.new_page(color_scheme="light")
-        tab.set_default_timeout(300_000)
+    with chromium() as browser, new_context(browser, color_scheme="light") as context:
+        tab = context.new_page()
         tab.goto(page.resolve().as_uri())
         tab.pdf(
             path=pdf,

@@ -3,6 +3,8 @@
 import collections
 import contextlib
 
+from _tools.chromium import new_context
+
 # A page lays out what is far below the screen part by part (test_layout_in_parts.py).
 LAID_OUT = "!document.documentElement.classList.contains('from-top')"
 
@@ -43,8 +45,7 @@ def clean_page(browser, *, before="", cached=True, **options):
 
 
 def new_page(browser, before, cached, options):
-    context = browser.new_context(**options)
-    context.set_default_timeout(300_000)  # a busy machine takes its time
+    context = new_context(browser, **options)
     page = context.new_page()
     if before:
         page.add_init_script(before)

@@ -8,6 +8,7 @@ import re
 
 import numpy as np
 import pytest
+from _tools.chromium import new_context
 from _tools.explorer import WEIGHT_STEPS, attended, explorer, packed
 from axe import AXE, go_dark, violations
 from browser_tab import USUAL_SIZE, clean_page, tab
@@ -154,7 +155,7 @@ class Explorer:
         assert not self.wrong
 
     def summary(self, words):
-        self.element.locator(".attn-summary", has_text=words).wait_for(timeout=300_000)
+        self.element.locator(".attn-summary", has_text=words).wait_for()
 
     def message(self):
         return " ".join(self.element.locator(".attn-message").all_text_contents()).strip()
@@ -797,7 +798,7 @@ def test_on_a_phone_the_corner_of_the_overview_keeps_its_words_whole(opened):
 def test_a_token_under_the_pointer_shows_its_row(view):
     _, heads, _ = view
     heads.locator(".attn-panel tbody tr").nth(5).hover()
-    heads.locator(".attn-summary", has_text="Layer 0, head 2: “station” looks most at “the₂”").wait_for(timeout=300_000)
+    heads.locator(".attn-summary", has_text="Layer 0, head 2: “station” looks most at “the₂”").wait_for()
     assert heads.locator(".attn-looked").count() == 1
 
 
@@ -927,11 +928,10 @@ def test_all_pages_share_one_script_hold_none_of_it_and_load_it_when_the_reader_
 
 @pytest.mark.parametrize(("chapter", "tag"), PLACES[-3:])  # all explorers load in the same way, as tested above
 def test_it_starts_on_a_page_that_is_opened_as_a_file(browser, chapter, tag):
-    page = browser.new_page()
-    page.set_default_timeout(300_000)
-    page.goto((HTML / "book" / f"{chapter}.html").as_uri(), wait_until="domcontentloaded")
-    come_near(page, tag)
-    page.close()
+    with new_context(browser) as context:
+        page = context.new_page()
+        page.goto((HTML / "book" / f"{chapter}.html").as_uri(), wait_until="domcontentloaded")
+        come_near(page, tag)
 
 
 # ---- what Python writes

@@ -1,6 +1,7 @@
 """Figures are drawn where the reader is; on a phone, they take the whole width, and a tap enlarges them."""
 
 import pytest
+from _tools.chromium import new_context
 from axe import AXE, violations
 from browser_tab import clean_page, tab
 from cut_off import DRAW_PICTURES, OPEN_ALL, UNHINTED, cut_off
@@ -128,7 +129,7 @@ def test_a_wide_screen_shows_figures_at_their_size_and_enlarges_none(opened):
 
 
 def test_a_figure_works_from_a_folder(browser):
-    with browser.new_context(viewport={"width": PHONE, "height": 800}) as context:
+    with new_context(browser, viewport={"width": PHONE, "height": 800}) as context:
         page = context.new_page()
         page.goto((HTML / PAGE).as_uri())
         page.locator(".picture").first.click()

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from _ext import glossary_links
+from _tools.chromium import new_context
 from _tools.reading_time import parse
 from bs4 import BeautifulSoup
 from pages import text as built
@@ -134,7 +135,8 @@ def test_the_glossary_names_a_page_for_every_term():
 @pytest.mark.browser
 def test_the_definition_shows_for_pointer_and_focus_until_escape_and_fits_the_page(site, browser):
     shown = "getComputedStyle(document.activeElement, '::after').content"
-    with served(site) as address, browser.new_page(viewport={"width": 320, "height": 600}) as page:
+    with served(site) as address, new_context(browser, viewport={"width": 320, "height": 600}) as context:
+        page = context.new_page()
         page.goto(f"{address}book/masks.html")
         page.evaluate(
             "document.body.innerHTML = `<div class='bd-article'>${document.querySelector('.body').innerHTML}`"

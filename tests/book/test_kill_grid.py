@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from _tools.chromium import new_context
 from _tools.kill_grid import CHOICES, MISTAKES, START, KillGrid, inputs, states
 from _tools.reading_time import measure, parse
 from axe import AXE, violations
@@ -18,7 +19,7 @@ def grid() -> KillGrid:
 
 @pytest.fixture
 def page(browser, grid):
-    with browser.new_context(java_script_enabled=True) as context:
+    with new_context(browser, java_script_enabled=True) as context:
         page = context.new_page()
         html = grid._repr_mimebundle_()["text/html"]
         page.set_content(f"<!doctype html><html lang=en><title>Grid</title><main><h1>Grid</h1>{html}</main>")

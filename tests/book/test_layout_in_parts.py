@@ -1,6 +1,7 @@
 """A page lays out what is far below the screen part by part, and nobody notices otherwise."""
 
 import pytest
+from _tools.chromium import new_context
 from browser_tab import LAID_OUT, wait_until
 
 pytestmark = pytest.mark.slow
@@ -33,7 +34,7 @@ WHOLE = """addEventListener("DOMContentLoaded", () => document.documentElement.c
 @pytest.fixture
 def busy(browser, site):
     """The page in a browser that has something else to do all the time."""
-    with browser.new_context(**LOOK) as context:
+    with new_context(browser, **LOOK) as context:
         page = context.new_page()
         page.add_init_script(NEVER_IDLE)
         page.goto(site + PAGE)
@@ -43,7 +44,7 @@ def busy(browser, site):
 @pytest.fixture
 def two_pages(browser):
     """A page that lays itself out in parts, and one that does not."""
-    with browser.new_context(**LOOK) as context:
+    with new_context(browser, **LOOK) as context:
         lazy, whole = context.new_page(), context.new_page()
         whole.add_init_script(WHOLE)
         yield lazy, whole
@@ -140,7 +141,7 @@ def test_the_gap_above_a_section_is_the_same_everywhere(opened):
 
 @pytest.mark.parametrize("change", ["print", "no JavaScript"])
 def test_paper_and_a_browser_without_javascript_show_everything(browser, site, change):
-    with browser.new_context(**LOOK, java_script_enabled=change == "print") as context:
+    with new_context(browser, **LOOK, java_script_enabled=change == "print") as context:
         page = context.new_page()
         page.add_init_script(NEVER_IDLE)
         page.goto(site + PAGE)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from _tools.chromium import launch
+from _tools.chromium import launch, new_context
 from jupyterlite_pyodide_kernel.constants import PYODIDE_CDN_URL
 from packaging.requirements import Requirement
 from pages import HTML, ROOT, lessons, run_tool, source, text
@@ -185,7 +185,7 @@ def visiting(browser, site, python):
             wrong.append(f"{response.status}: {response.url}")
 
     # In a browser that has opened hundreds of pages, JupyterLab's may stop before they show anything.
-    with launch(browser.browser_type) as new, new.new_context(viewport={"width": 1280, "height": 900}) as context:
+    with launch(browser.browser_type) as new, new_context(new, viewport={"width": 1280, "height": 900}) as context:
         context.route(f"{PYODIDE_CDN_URL}/**", answer)
         context.on("request", asked)
         context.on("response", answered)
@@ -212,7 +212,6 @@ def visit(visitor, site, notebook=EXERCISES[1]):
     """Open an exercise from its page of the book, as a reader does, and close it again."""
     context, wrong = visitor
     page = context.new_page()
-    page.set_default_timeout(300_000)
     page.goto(f"{site}exercises/{notebook.with_suffix('.html')}")
     page.get_by_role("link", name="Do this exercise in your browser").click()
     page.get_by_role("heading", name="Exercises: self-attention").wait_for()
@@ -337,7 +336,6 @@ def fresh_copy(visitor, site):
     """Check that the list of files has all exercises, then delete one there and open it again."""
     context, wrong = visitor
     page = context.new_page()
-    page.set_default_timeout(300_000)
     page.goto(f"{site}lite/tree/index.html")
     for notebook in EXERCISES:
         page.get_by_text(notebook.parts[0], exact=True).wait_for()
@@ -369,12 +367,12 @@ def test_the_address_of_the_site_lists_the_exercises_and_says_what_is_loaded(ope
 
 
 def test_without_its_python_a_notebook_says_so_and_leads_back(browser, site):
-    with launch(browser.browser_type) as new, new.new_context(viewport={"width": 360, "height": 740}) as context:
+    with launch(browser.browser_type) as new, new_context(new, viewport={"width": 360, "height": 740}) as context:
         context.route(f"{PYODIDE_CDN_URL}/**", lambda route: route.abort())
         page = context.new_page()
         page.goto(f"{site}lite/notebooks/index.html?path={EXERCISES[1]}", wait_until="commit")
         said = page.locator("#course [role=status]")
-        expect(said).to_contain_text("Python could not be loaded from cdn.jsdelivr.net", timeout=120_000)
+        expect(said).to_contain_text("Python could not be loaded from cdn.jsdelivr.net")
         assert page.locator("#course", has_text="Python is").count() == 0
         assert page.evaluate("document.documentElement.scrollWidth") <= 360
         links = page.locator("#course a").evaluate_all("links => links.map(link => link.href)")

@@ -6,6 +6,7 @@ import unicodedata
 from html import unescape
 
 import pytest
+from _tools.chromium import new_context
 from pages import text
 from pypdf import PdfReader
 
@@ -17,7 +18,7 @@ WIDTH = 718  # of A4, in a browser's pixels, less the margins
 
 @pytest.fixture(scope="module")
 def pdf(browser, site):
-    with browser.new_context(color_scheme="dark") as context:
+    with new_context(browser, color_scheme="dark") as context:
         page = context.new_page()
         page.goto(site + CHAPTER)
         page.wait_for_load_state("networkidle")

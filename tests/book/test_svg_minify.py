@@ -8,6 +8,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from _ext.html_fixes import fix_markup
+from _tools.chromium import new_context
 from _tools.svg_minify import OUTLINE_TRANSFORM, minify_pictures
 from pages import ROOT, pages, text
 
@@ -48,7 +49,7 @@ def figure(request):
 
 def seen(browser, picture):
     look = {"viewport": {"width": 700, "height": 900}, "device_scale_factor": 2}
-    with browser.new_context(**look, java_script_enabled=False) as context:
+    with new_context(browser, **look, java_script_enabled=False) as context:
         page = context.new_page()
         page.set_content(f"<!doctype html><style>{CSS}</style>{picture}")
         return plt.imread(io.BytesIO(page.locator(".picture").screenshot()))[..., :3]
@@ -69,7 +70,7 @@ def test_a_small_picture_looks_the_same(browser, figure):
 @pytest.mark.parametrize(("width", "height", "turned"), [(390, 844, True), (844, 390, False), (1280, 900, False)])
 def test_an_upright_phone_turns_a_wide_picture_and_shows_it_larger(browser, width, height, turned):
     wide, tall = (drawing(*size) for size in ((7, 3), (4, 4)))
-    with browser.new_context(viewport={"width": width, "height": height}, java_script_enabled=False) as context:
+    with new_context(browser, viewport={"width": width, "height": height}, java_script_enabled=False) as context:
         page = context.new_page()
         page.set_content(f"<!doctype html><style>{CSS}</style>{wide}{tall}")
         boxes = [page.locator(selector).bounding_box() for selector in (".picture >> nth=0", ".picture svg >> nth=0")]

@@ -1,6 +1,7 @@
 from html import escape
 
 import pytest
+from _tools.chromium import new_context
 from bs4 import BeautifulSoup
 from jinja2 import Environment
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
@@ -120,7 +121,7 @@ def test_nothing_that_a_student_wrote_covers_a_score(kind, display, browser, tmp
     assert safe_html(html) == html
     cell = shows(html) if kind == "output" else new_markdown_cell(html, id="shows")
     page = page_of(graded(cell), tmp_path=tmp_path, monkeypatch=monkeypatch)
-    with browser.new_context(viewport={"width": 1000, "height": 1500}) as context:
+    with new_context(browser, viewport={"width": 1000, "height": 1500}) as context:
         tab = context.new_page()
         tab.set_content(page)
         assert tab.evaluate(SEEN) == [True, True]
@@ -129,7 +130,7 @@ def test_nothing_that_a_student_wrote_covers_a_score(kind, display, browser, tmp
 def test_what_is_wider_than_the_page_can_be_scrolled_to(browser, tmp_path, monkeypatch):
     row = "".join(f"<td>column {n}</td>" for n in range(100))
     page = page_of(shows(f"<table><tr>{row}</tr></table>"), tmp_path=tmp_path, monkeypatch=monkeypatch)
-    with browser.new_context(viewport={"width": 1000, "height": 1500}) as context:
+    with new_context(browser, viewport={"width": 1000, "height": 1500}) as context:
         tab = context.new_page()
         tab.set_content(page)
         tab.locator("td", has_text="column 99").scroll_into_view_if_needed()

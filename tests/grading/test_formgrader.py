@@ -10,6 +10,7 @@ from contextlib import suppress
 
 import nbformat
 import pytest
+from _tools.chromium import new_context
 from nbformat.v4 import new_code_cell, new_markdown_cell
 from tiny import REPOSITORY, TinyCourse, tiny_notebook
 
@@ -116,8 +117,7 @@ def address(home):
 @pytest.fixture
 def page(browser):
     """A tab that notes what goes wrong in it, and what it asks of other hosts."""
-    with browser.new_context() as context:
-        context.set_default_timeout(300_000)  # a busy machine takes its time
+    with new_context(browser) as context:
         page = context.new_page()
         page.wrong = []
         page.on("pageerror", lambda error: page.wrong.append(f"page error: {error}"))

@@ -1,6 +1,7 @@
 """What the sanitizer lets through is harmless in a browser, even on a page without a content security policy."""
 
 import pytest
+from _tools.chromium import new_context
 from hostile_html import GROUPS, HOST
 
 from grading.feedback import markdown
@@ -56,7 +57,7 @@ def provoked(browser):
             asked.append(route.request.url)
             return route.abort()
 
-        with browser.new_context() as context:
+        with new_context(browser) as context:
             tab = context.new_page()
             tab.route("**/*", answer)
             tab.goto(PAGE)
