@@ -120,8 +120,8 @@ test-rest: lint $(RELEASED) | bubblewrap
 	pytest tests/house tests/exercises $(SLOWEST)
 
 # The tests in a file share fixtures that are slow to build, so each file stays on one process. The slowest come first.
-# They have a lower priority than the other parts, which run in one process each, so that none of those is left running
-# alone at the end.
+# All of them have a lower priority than the other parts, which run in one process each: otherwise one of those parts
+# might be left running alone at the end.
 test-book: book $(TESTING)
 	nice -n 3 pytest -n logical --dist loadfile --no-loadscope-reorder --first tests/book/test_browser.py --first tests/book/test_explorer.py --first tests/book/test_word_watch.py tests/book
 

@@ -76,7 +76,7 @@ def main(group: str, build: str) -> None:
     packages = Path(sysconfig.get_path("purelib"))
     with compiling(packages):
         install(*LOCKED, *others)
-    # The language model is copied into the environment, because a sandbox may show nothing else.
+    # The language model is copied into the environment, because a sandbox may give access to nothing else.
     ours = ("--editable", ".", "./model") if torch else ("--editable", ".")
     install(*LOCKED, "--no-deps", "--no-build-isolation", *alone, *ours)
     (packages / "without_rfc3987_syntax.pth").write_text(LEFT_OUT, encoding="utf-8")

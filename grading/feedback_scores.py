@@ -16,8 +16,8 @@ class Scores(NbGraderPreprocessor):  # type: ignore[misc]
     """Put the gradebook's scores and comments into the cells, and flag scores that a person has to give or check.
 
     Until a person has done so, the mark given to an earlier submission counts. The page also gets the student's name
-    and the course's title. nbgrader's own ``GetGrades`` also adds the scores and comments, but
-    queries the gradebook for every cell.
+    and the course's title. This class replaces nbgrader's own ``GetGrades``, which queries the gradebook for every
+    cell.
     """
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> Any:
@@ -31,9 +31,10 @@ class Scores(NbGraderPreprocessor):  # type: ignore[misc]
                 comment = marks.comments[cell.metadata.nbgrader["grade_id"]]
                 cell.metadata.nbgrader["comment"] = expanded(comment, named)
             if is_grade(cell) or is_task(cell):
-                its = marks.cells[cell.metadata.nbgrader["grade_id"]]
-                shown = {"score": its.score, "points": its.max_score}
-                flags = {"unread": its.needs_marking and not its.marked, "again": its.needs_marking and its.marked}
+                found = marks.cells[cell.metadata.nbgrader["grade_id"]]
+                shown = {"score": found.score, "points": found.max_score}
+                waits = found.needs_marking
+                flags = {"unread": waits and not found.marked, "again": waits and found.marked}
                 cell.metadata.nbgrader.update(shown | flags)
         entry = students(about["db_url"], about["student"]).get(about["student"])
         about |= {"score": marks.score - marks.penalty, "max_score": marks.max_score, "late_penalty": marks.penalty}

@@ -45,9 +45,9 @@ def launch(kind: BrowserType) -> Browser:
 
 
 def new_context(browser: Browser, **options: Any) -> BrowserContext:
-    """Open a context with these options of Playwright's ``new_context``, for pages on a busy machine.
+    """Open a context with these options of Playwright's ``new_context``, and a longer timeout.
 
-    What waits for something in its pages waits for up to five minutes. Playwright's default is 30 seconds.
+    On a busy machine, Playwright's default of 30 seconds is too short, so it is raised to five minutes.
     """
     context = browser.new_context(**options)
     context.set_default_timeout(300_000)

@@ -58,7 +58,7 @@ def notebook_marks(url: str, student: str, assignment: str, notebook: str) -> No
     if connection is None:
         raise MissingEntry(f"there is no gradebook, so {student} has no marks for {assignment}/{notebook}")
     with closing(connection):
-        found = connection.execute(_whole(student, assignment, notebook)).one_or_none()
+        found = connection.execute(_totals(student, assignment, notebook)).one_or_none()
         if found is None:
             raise MissingEntry(f"the gradebook has no submission by {student} for {assignment}/{notebook}")
         its_id, score, most, penalty = found
@@ -70,21 +70,21 @@ def notebook_marks(url: str, student: str, assignment: str, notebook: str) -> No
     return NotebookMarks(score, most, penalty or 0, cells, comments)
 
 
-def _whole(student: str, assignment: str, notebook: str) -> Select[Any]:
+def _totals(student: str, assignment: str, notebook: str) -> Select[Any]:
     columns = SubmittedNotebook.id, SubmittedNotebook.score, SubmittedNotebook.max_score
-    asked = select(*columns, SubmittedNotebook.late_submission_penalty)
-    asked = asked.join(Notebook, Notebook.id == SubmittedNotebook.notebook_id)
-    asked = asked.join(SubmittedAssignment, SubmittedAssignment.id == SubmittedNotebook.assignment_id)
-    asked = asked.join(Assignment, Assignment.id == SubmittedAssignment.assignment_id)
-    its = SubmittedAssignment.student_id == student, Assignment.name == assignment, Notebook.name == notebook
-    return asked.where(*its)
+    query = select(*columns, SubmittedNotebook.late_submission_penalty)
+    query = query.join(Notebook, Notebook.id == SubmittedNotebook.notebook_id)
+    query = query.join(SubmittedAssignment, SubmittedAssignment.id == SubmittedNotebook.assignment_id)
+    query = query.join(Assignment, Assignment.id == SubmittedAssignment.assignment_id)
+    conditions = SubmittedAssignment.student_id == student, Assignment.name == assignment, Notebook.name == notebook
+    return query.where(*conditions)
 
 
 def _grades(notebook: str) -> Select[Any]:
-    asked = select(BaseCell.name, Grade.score, Grade.max_score, Grade.needs_manual_grade, Grade.manual_score)
-    return asked.select_from(Grade).join(BaseCell, BaseCell.id == Grade.cell_id).where(Grade.notebook_id == notebook)
+    query = select(BaseCell.name, Grade.score, Grade.max_score, Grade.needs_manual_grade, Grade.manual_score)
+    return query.select_from(Grade).join(BaseCell, BaseCell.id == Grade.cell_id).where(Grade.notebook_id == notebook)
 
 
 def _comments(notebook: str) -> Select[Any]:
-    asked = select(BaseCell.name, Comment.comment).select_from(Comment)
-    return asked.join(BaseCell, BaseCell.id == Comment.cell_id).where(Comment.notebook_id == notebook)
+    query = select(BaseCell.name, Comment.comment).select_from(Comment)
+    return query.join(BaseCell, BaseCell.id == Comment.cell_id).where(Comment.notebook_id == notebook)

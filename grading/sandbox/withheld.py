@@ -154,7 +154,7 @@ def _definitions(module: str) -> Mapping[str, Part]:
         first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)]) - 1
         text = "\n".join(source.split("\n")[first : node.end_lineno])
         methods = [] if isinstance(node, ast.FunctionDef) else [function.name for function in _methods(node)]
-        # The text is compiled here, once: in each submission's process, that would take longer than everything else.
+        # The text is compiled once, here, because compiling it again in each submission's process would take too long.
         code = b64encode(marshal.dumps(compile(text, f"<attnlib.{module}>", "exec", dont_inherit=True))).decode()
         found[f"{module}.{node.name}"] = {
             "module": f"attnlib.{module}", "name": node.name, "code": code, "methods": methods

@@ -83,7 +83,7 @@ def build_small(
 
 
 def preload_only_ipykernel(program: Path) -> None:
-    """Preload only the modules that small pages import: importing the others takes three seconds."""
+    """Preload only the modules that small pages import: importing the others would take three seconds."""
     text, removed = re.subn(r'^    "(?!ipykernel\.).*\n', "", program.read_text(), flags=re.MULTILINE)
     assert removed, f"{program} lists nothing but ipykernel"
     program.write_text(text)

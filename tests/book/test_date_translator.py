@@ -65,9 +65,10 @@ def at(browser, site):
 
 @pytest.fixture(scope="module")
 def kept(browser, site):
-    """The translator, loaded once for the tests that leave it as they found it, and facts about its page before that.
+    """The translator, loaded once for the tests that leave it as they found it, and what was on its page before.
 
-    The facts are the addresses that were fetched, the stated size, and the rows of the table of translations.
+    The latter is the addresses that had been fetched, the size named on the button, and the rows of the chapter's table
+    of translations.
     """
     with tab(browser, site, CHAPTER, cached=False) as (page, wrong, loads):
         page.emulate_media(reduced_motion="reduce")

@@ -1,4 +1,4 @@
-"""The header of a page: its buttons show when they have the focus, and can always be clicked; dialogs have names."""
+"""The header of a page: its buttons show the focus and can always be clicked, and its dialogs have names."""
 
 import pytest
 from browser_tab import tab

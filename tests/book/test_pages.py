@@ -138,7 +138,7 @@ def test_a_link_that_leads_nowhere_would_be_found(monkeypatch, tmp_path):
 
 @pytest.fixture(scope="module")
 def published():
-    """The bytes of all pages and notebooks on the site, joined: decoding them takes longer than searching them."""
+    """The bytes of all pages and notebooks on the site, joined. Decoding them would take longer than searching them."""
     return b"".join(path.read_bytes() for path in HTML.rglob("*") if path.suffix in {".html", ".ipynb"})
 
 

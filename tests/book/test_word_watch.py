@@ -97,7 +97,7 @@ def test_steps_by_keyboard_move_the_row_across_the_keys_and_say_one_sentence_eac
 
 
 def test_it_plays_to_the_end_and_speaks_once_a_stage(watch):
-    watch.page.emulate_media(reduced_motion="reduce")  # a step's motion is tested above, and takes most of the time
+    watch.page.emulate_media(reduced_motion="reduce")  # motion is tested above, and would take most of the time here
     watch.said("“second” looks most at “second”")
     watch.page.evaluate("""
         window.heard = [];

@@ -7,7 +7,7 @@ import psutil
 
 
 def runs(pid: int) -> bool:
-    """Tell whether a process is still running. A zombie is not: it keeps its number only until its parent reaps it.
+    """Tell whether a process is still running. A zombie is not: it merely keeps its PID until its parent reaps it.
 
     On a busy machine, a killed process counts as running for a while, since it ends only once it gets a processor.
     """

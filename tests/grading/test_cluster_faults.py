@@ -160,7 +160,7 @@ def test_nothing_is_lost_or_doubled_and_the_grades_are_those_of_one_machine(
 
 
 class FakeFuture:
-    """The future that a client returns for a task: it returns the results, or fails while they are being fetched."""
+    """A stand-in for a client's future: ``result`` returns the results, or fails as if they were lost on the way."""
 
     def __init__(self, status: str, error: Exception | None = None) -> None:
         self.status, self._error = status, error
@@ -181,13 +181,13 @@ class FakeFuture:
 def test_a_submission_is_sent_again_if_its_results_are_lost_but_not_if_a_worker_raised_the_error(
     monkeypatch, status, tries, lost
 ):
-    sent = [FakeFuture(status, lost), FakeFuture("finished")]
-    client = SimpleNamespace(submit=lambda *_, **__: sent.pop(0))
+    futures = [FakeFuture(status, lost), FakeFuture("finished")]
+    client = SimpleNamespace(submit=lambda *_, **__: futures.pop(0))
     monkeypatch.setattr(Cluster, "_running", lambda _: client)
     cluster = Cluster.__new__(Cluster)
     cluster._closed = False
     results = cluster.submit([])
-    assert len(sent) == 2 - tries
+    assert len(futures) == 2 - tries
     assert (results.exception() is None) == (tries == 2)
 
 

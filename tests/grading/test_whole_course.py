@@ -25,7 +25,7 @@ from grading.report import Row, rows
 from grading.run import How, run
 from grading.sandbox.limits import Limits
 
-# On a very busy machine, grading all of an assignment takes more than a quarter of an hour.
+# On a very busy machine, grading a whole assignment can take more than a quarter of an hour.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 ROOT = Path(__file__).parents[2]

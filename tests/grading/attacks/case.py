@@ -24,7 +24,7 @@ class Case:
         harmless: whether it may be tried where nothing keeps it from the machine.
         flagged: whether the instructor has to be pointed at it.
         computes: whether it computes until it is stopped; if so, it is given less processor time.
-        imports_much: whether one of its cells imports so many modules that it is given more processor time.
+        imports_many_modules: whether one of its cells imports so many modules that it is given more processor time.
     """
 
     name: str
@@ -38,4 +38,4 @@ class Case:
     harmless: bool = False
     flagged: bool = False
     computes: bool = False
-    imports_much: bool = False
+    imports_many_modules: bool = False

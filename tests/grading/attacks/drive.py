@@ -24,7 +24,7 @@ LIMITS = Limits(
 # cell may exceed its own before it is stopped. No limit on elapsed time is reduced, since honest cells may have to wait
 # a long time for a processor.
 LESS_TIME = replace(LIMITS, cell=LIMITS.cell / 4, clock=LIMITS.clock * 4)
-# On a busy machine the same work takes up to twice as much processor time as alone.
+# On a busy machine, the same work takes up to twice as much processor time as on an idle one.
 MORE_TIME = replace(LIMITS, cell=LIMITS.cell * 2)
 OTHER_LIMITS = {
     source: LESS_TIME if case.computes else MORE_TIME
@@ -35,14 +35,14 @@ OTHER_LIMITS = {
 
 
 class BoxesForAttacks(Boxes):
-    """Boxes in which a submission with a cell that computes without end, or imports much, has other limits."""
+    """Boxes that set other limits for a submission with a cell that computes endlessly or imports many modules."""
 
     def submit(self, tasks: Sequence[Task]) -> "Future[ResultList]":
         return super().submit([replace(task, limits=limits_of(task)) for task in tasks])
 
 
 def limits_of(task: Task) -> Limits:
-    """Return the limits of a submission: by the first of its cells that has limits of its own, or the usual ones."""
+    """Return the limits of the first of a submission's cells that has its own, or else the usual limits."""
     return next((OTHER_LIMITS[step.source] for step in task.steps if step.source in OTHER_LIMITS), task.limits)
 
 

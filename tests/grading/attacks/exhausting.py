@@ -30,7 +30,8 @@ if os.fork() == 0:
     os._exit(0)
 subprocess.Popen(["sleep", "600"], start_new_session=True, stdin=subprocess.DEVNULL)
 """
-# The kernel would drop the processor time of such children. This cell may use 0.5 seconds, and 0.3 more to end.
+# Without the sandbox's filter, the kernel would not count the processor time of children whose parent ignores SIGCHLD.
+# This cell may use 0.5 seconds, and 0.3 more to end.
 # If only the clock limited it, it would have 8 seconds.
 UNCOUNTED = """import os, signal, time
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
