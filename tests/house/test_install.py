@@ -11,6 +11,7 @@ import time
 import tomllib
 from itertools import pairwise
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -120,6 +121,16 @@ def test_a_package_is_compiled_while_pip_installs_the_next(install, tmp_path):
 
     install.fails = pip
     install.main("student", "")
+
+
+def test_a_package_that_pip_is_removing_is_not_compiled(install, tmp_path):
+    for name in ("new", "~ld"):
+        (tmp_path / f"{name}.py").write_text("x = 1\n")
+        (tmp_path / f"{name}-1.0.dist-info").mkdir()
+        (tmp_path / f"{name}-1.0.dist-info" / "RECORD").write_text(f"{name}.py,,\n")
+    over_after_one_pass = Mock(wait=Mock(side_effect=[False, True]), is_set=Mock(return_value=False))
+    install.compile_new_packages(tmp_path, set(), over_after_one_pass)
+    assert [file.name.partition(".")[0] for file in tmp_path.rglob("*.pyc")] == ["new"]
 
 
 def test_a_student_gets_no_torch_and_nobody_is_asked_for_it(install, index, capsys):
