@@ -2,6 +2,7 @@
 
 import collections
 import contextlib
+import time
 
 from _tools.chromium import new_context
 
@@ -11,6 +12,7 @@ LAID_OUT = "!document.documentElement.classList.contains('from-top')"
 # Settings that can change on an open page. All other options of new_context are fixed for as long as the page exists.
 USUAL_MEDIA = {"media": "null", "color_scheme": "light", "reduced_motion": "null", "forced_colors": "null"}
 USUAL_SIZE = {"width": 1280, "height": 900}
+QUIET = 0.5  # seconds without a request, after which a page has loaded
 # Delete what a page of the book has stored in the browser, and stop it from storing more while it is being left.
 FORGET = """async () => {
     for (const one of [localStorage, sessionStorage]) one.clear();
@@ -73,12 +75,45 @@ def emptied(page, scripts):
     return True
 
 
+class Traffic:
+    """The requests of a page that have not ended, and when the last one began or ended."""
+
+    def __init__(self):
+        self._running, self._changed = set(), time.monotonic()
+
+    def began(self, request):
+        """Note that a request began."""
+        self._running.add(request)
+        self._changed = time.monotonic()
+
+    def ended(self, request):
+        """Note that a request was answered or failed."""
+        self._running.discard(request)
+        self._changed = time.monotonic()
+
+    def wait_until_idle(self, page):
+        """Wait until there has been no request for half a second.
+
+        Playwright's "networkidle" should do the same, but on a busy machine it may never come, and Playwright does not
+        say which request it waits for.
+
+        Raises:
+            TimeoutError: some requests have not ended after five minutes.
+        """
+        give_up = time.monotonic() + 300
+        while self._running or time.monotonic() - self._changed < QUIET:
+            if time.monotonic() > give_up:
+                raise TimeoutError(f"not answered after five minutes: {sorted(one.url for one in self._running)}")
+            rest = self._changed + QUIET - time.monotonic()
+            page.wait_for_timeout(50 if self._running else 1000 * max(rest, 0))
+
+
 @contextlib.contextmanager
 def tab(browser, site, address, *, width=1280, scheme="light", before="", cached=True):
     """A page in a tab that knows nothing of any other, what goes wrong on it while it is open, and what it loaded."""
     look = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme}
     with clean_page(browser, before=before, cached=cached, **look) as page:
-        wrong, loads = [], []
+        wrong, loads, traffic = [], [], Traffic()
 
         def report(message):
             return f"console: {message.text} ({message.location['url']})"
@@ -89,17 +124,20 @@ def tab(browser, site, address, *, width=1280, scheme="light", before="", cached
         def lost(request):  # and not given up by a page that leads to the next
             return request.failure != "net::ERR_ABORTED"
 
-        with listening(
-            page,
-            pageerror=lambda error: wrong.append(f"page error: {error}"),
-            console=lambda message: wrong.append(report(message)) if message.type == "error" else None,
-            requestfailed=lambda request: wrong.append(f"failed: {request.url}") if lost(request) else None,
-            response=lambda answer: wrong.append(f"{answer.status}: {answer.url}") if answer.status > 399 else None,
-            request=lambda request: wrong.append(f"foreign: {request.url}") if foreign(request.url) else None,
-            requestfinished=lambda request: loads.append(request),
+        with (
+            listening(
+                page,
+                pageerror=lambda error: wrong.append(f"page error: {error}"),
+                console=lambda message: wrong.append(report(message)) if message.type == "error" else None,
+                requestfailed=lambda request: wrong.append(f"failed: {request.url}") if lost(request) else None,
+                response=lambda answer: wrong.append(f"{answer.status}: {answer.url}") if answer.status > 399 else None,
+                request=lambda request: wrong.append(f"foreign: {request.url}") if foreign(request.url) else None,
+                requestfinished=lambda request: loads.append(request),
+            ),
+            listening(page, request=traffic.began, requestfinished=traffic.ended, requestfailed=traffic.ended),
         ):
             page.goto(site + address)
-            page.wait_for_load_state("networkidle")
+            traffic.wait_until_idle(page)
             wait_until(page, LAID_OUT)
             yield page, wrong, loads
 

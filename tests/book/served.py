@@ -58,6 +58,12 @@ class Compressing(http.server.SimpleHTTPRequestHandler):
         """Keep the test's output free of requests."""
 
 
+class Server(http.server.ThreadingHTTPServer):
+    """A server for a busy machine, on which more than five connections may wait until they are accepted."""
+
+    request_queue_size = 128
+
+
 @functools.lru_cache(maxsize=256)
 def packed(path: Path, _changed: int, only: str) -> bytes:
     content = path.read_bytes()
@@ -68,7 +74,7 @@ def packed(path: Path, _changed: int, only: str) -> bytes:
 def served(folder: Path) -> Iterator[str]:
     """Serve a folder on this machine; yield its address, which ends in a slash."""
     handler = functools.partial(Compressing, directory=folder)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+    with Server(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         try:
             yield f"http://127.0.0.1:{server.server_port}/"
