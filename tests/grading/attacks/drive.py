@@ -29,7 +29,7 @@ MORE_TIME = replace(LIMITS, cell=LIMITS.cell * 2)
 OTHER_LIMITS = {
     source: LESS_TIME if case.computes else MORE_TIME
     for case in CASES.values()
-    if case.computes or case.imports_much
+    if case.computes or case.imports_many_modules
     for source in case.cells.values()
 }
 

@@ -111,7 +111,7 @@ def _case(
     loses: bool = True,
     flagged: bool = True,
     verdict: str = "graded",
-    imports_much: bool = False,
+    imports_many_modules: bool = False,
 ) -> Case:
     """Return a case: the question that it takes a short cut to is lost, or an instructor is pointed at it, or both."""
     cells = {"softmax": softmax, "first": first, "attention": attention}
@@ -119,7 +119,7 @@ def _case(
     given = {name: source for name, source in cells.items() if source}
     return Case(
         f"shortcut-{name}", does, given, base="right", loses=lost, flagged=flagged, verdicts=(verdict,),
-        imports_much=imports_much,
+        imports_many_modules=imports_many_modules,
     )  # fmt: skip
 
 
@@ -153,7 +153,7 @@ CASES = (
     _case("without-hooks", "switches torch's hooks off", BLOCKED),
     _case("library", "registers an operator of its own", _torch_kernels("torch.ops.mine.weigh"), first=REGISTERED),
     # The first call imports nine hundred modules, so they are imported in two cells before the one that is checked.
-    _case("refs", "computes the weights with torch's reference implementation in Python", "torch._refs.softmax(torch.ones(2), 0)\n" + _torch_kernels("torch._refs.softmax"), first="import sympy", loses=False, imports_much=True),
+    _case("refs", "computes the weights with torch's reference implementation in Python", "torch._refs.softmax(torch.ones(2), 0)\n" + _torch_kernels("torch._refs.softmax"), first="import sympy", loses=False, imports_many_modules=True),
     _case("decompositions", "computes the weights with torch's table of decompositions", _torch_kernels("(lambda x, axis: torch._decomp.decomposition_table[torch.ops.aten._softmax.default](x, axis, False))"), loses=False),
     _case("guard-off", "looks for the guard in sys.modules", _torch_kernels("torch.softmax"), first=GUARD_OFF, verdict="student-error"),
     _case("guard-out", "finds the guard through the shell, and removes it", _torch_kernels("torch.softmax"), first=GUARD_OUT, loses=False),
