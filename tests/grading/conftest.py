@@ -1,6 +1,7 @@
 """The tiny course as a fixture. It stands in a module of its own, since processes that grade have to import it."""
 
 import contextlib
+import functools
 import shutil
 from collections.abc import Iterator
 
@@ -63,3 +64,11 @@ def browser():
         except FileNotFoundError as none:
             pytest.skip(str(none))
         yield browser
+
+
+@pytest.fixture(scope="module")
+def new_context(browser):
+    """Open a context with these options of Playwright's in that browser."""
+    from _tools.chromium import new_context
+
+    return functools.partial(new_context, browser)

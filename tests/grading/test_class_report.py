@@ -9,7 +9,6 @@ from urllib.parse import quote
 import numpy as np
 import pytest
 import tinycss2
-from _tools.chromium import new_context
 from bs4 import BeautifulSoup
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -356,10 +355,10 @@ def test_text_stands_out(scheme):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_in_a_browser_it_fits_a_phone_and_nothing_goes_wrong(page, browser, tmp_path, scheme):
+def test_in_a_browser_it_fits_a_phone_and_nothing_goes_wrong(page, new_context, tmp_path, scheme):
     page(evil_class()[0] + many(), SimilarityReport(60, (("x" * 200, "y"),), (PAIR, evil_class()[1].pairs[0])))
     wrong = []
-    context = new_context(browser, viewport={"width": 360, "height": 800}, color_scheme=scheme)
+    context = new_context(viewport={"width": 360, "height": 800}, color_scheme=scheme)
     tab = context.new_page()
     tab.on("console", lambda message: wrong.append(message.text))
     tab.on("pageerror", lambda error: wrong.append(str(error)))

@@ -1,7 +1,6 @@
 from html import escape
 
 import pytest
-from _tools.chromium import new_context
 from bs4 import BeautifulSoup
 from jinja2 import Environment
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
@@ -116,21 +115,21 @@ def test_an_answer_that_nobody_has_marked_has_no_score_yet(tmp_path, monkeypatch
 
 @pytest.mark.parametrize("display", ["block", "inline-block"])
 @pytest.mark.parametrize("kind", ["output", "markdown"])
-def test_nothing_that_a_student_wrote_covers_a_score(kind, display, browser, tmp_path, monkeypatch):
+def test_nothing_that_a_student_wrote_covers_a_score(kind, display, new_context, tmp_path, monkeypatch):
     html = f'<div style="{COVERS}display:{display};">MMMM MMMM</div>'
     assert safe_html(html) == html
     cell = shows(html) if kind == "output" else new_markdown_cell(html, id="shows")
     page = page_of(graded(cell), tmp_path=tmp_path, monkeypatch=monkeypatch)
-    with new_context(browser, viewport={"width": 1000, "height": 1500}) as context:
+    with new_context(viewport={"width": 1000, "height": 1500}) as context:
         tab = context.new_page()
         tab.set_content(page)
         assert tab.evaluate(SEEN) == [True, True]
 
 
-def test_what_is_wider_than_the_page_can_be_scrolled_to(browser, tmp_path, monkeypatch):
+def test_what_is_wider_than_the_page_can_be_scrolled_to(new_context, tmp_path, monkeypatch):
     row = "".join(f"<td>column {n}</td>" for n in range(100))
     page = page_of(shows(f"<table><tr>{row}</tr></table>"), tmp_path=tmp_path, monkeypatch=monkeypatch)
-    with new_context(browser, viewport={"width": 1000, "height": 1500}) as context:
+    with new_context(viewport={"width": 1000, "height": 1500}) as context:
         tab = context.new_page()
         tab.set_content(page)
         tab.locator("td", has_text="column 99").scroll_into_view_if_needed()

@@ -10,7 +10,6 @@ from contextlib import suppress
 
 import nbformat
 import pytest
-from _tools.chromium import new_context
 from nbformat.v4 import new_code_cell, new_markdown_cell
 from tiny import REPOSITORY, TinyCourse, tiny_notebook
 
@@ -115,9 +114,9 @@ def address(home):
 
 
 @pytest.fixture
-def page(browser):
+def page(new_context):
     """A tab that notes what goes wrong in it, and what it asks of other hosts."""
-    with new_context(browser) as context:
+    with new_context() as context:
         page = context.new_page()
         page.wrong = []
         page.on("pageerror", lambda error: page.wrong.append(f"page error: {error}"))

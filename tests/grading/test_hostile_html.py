@@ -1,7 +1,6 @@
 """What the sanitizer lets through is harmless in a browser, even on a page without a content security policy."""
 
 import pytest
-from _tools.chromium import new_context
 from hostile_html import GROUPS, HOST
 
 from grading.feedback import markdown
@@ -45,7 +44,7 @@ PROVOKE = """async ({ pages, tags }) => {
 
 
 @pytest.fixture
-def provoked(browser):
+def provoked(new_context):
     """Return the harm that each of these pages does, and the addresses that they request."""
 
     def provoke(pages):
@@ -57,7 +56,7 @@ def provoked(browser):
             asked.append(route.request.url)
             return route.abort()
 
-        with new_context(browser) as context:
+        with new_context() as context:
             tab = context.new_page()
             tab.route("**/*", answer)
             tab.goto(PAGE)
