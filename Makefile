@@ -85,7 +85,7 @@ test: ## set up and check everything: lint, types, tests, notebooks, book
 	@$(MAKE) --no-print-directory exercises
 	@$(MAKE) --no-print-directory -j 4 together-book together-grading together-library together-rest
 
-# These parts run in parallel, because the book and grading tests spend much time waiting for pages and processes.
+# These parts run in parallel, because the book and grading tests spend a lot of time waiting for pages and processes.
 together-book together-grading together-library together-rest: together-%:
 	@set -o pipefail; $(MAKE) --no-print-directory test-$* 2>&1 | sed -u 's/^/$*: /'
 

@@ -37,7 +37,7 @@ LEFT_OUT = "import sys; sys.modules.setdefault('rfc3987_syntax', None)\n"
 # Hardly any program imports the tests of a package, or more than a few of the models of transformers. They are a
 # quarter of all code, and Python compiles whichever it imports.
 RARELY_IMPORTED = ("/tests/", "/transformers/models/")
-# The lists of packages' files. Pip writes each list after the files themselves, and while it removes an old version of
+# Each package's list of files. Pip writes this list after the files themselves, and while it removes an old version of
 # a package, the name of that version's folder begins with ~.
 RECORDS = "[!~]*.dist-info/RECORD"
 compile_one = partial(compileall.compile_file, quiet=2)

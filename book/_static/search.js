@@ -88,7 +88,7 @@
     const element = document.createElement("li"),
       link = document.createElement("a"),
       page = document.createElement("p");
-    // Sphinx's script highlights these words on the page that opens, and then removes them from the address.
+    // On the page that opens, Sphinx's script highlights the words in this address, and then removes them from it.
     const [path, section] = hit.id.split("#"), seen = [...new Set(found(hit.text, terms))].join(" ").toLowerCase();
     link.href = path + (seen && `?highlight=${encodeURIComponent(seen)}`) + (section ? `#${section}` : "");
     link.textContent = hit.title;

@@ -61,13 +61,13 @@ def notebook_marks(url: str, student: str, assignment: str, notebook: str) -> No
         found = connection.execute(_totals(student, assignment, notebook)).one_or_none()
         if found is None:
             raise MissingEntry(f"the gradebook has no submission by {student} for {assignment}/{notebook}")
-        its_id, score, most, penalty = found
+        its_id, score, max_score, penalty = found
         cells = _ByCell(
-            (name, CellMarks(earned, of, needs_marking, by_hand is not None))
-            for name, earned, of, needs_marking, by_hand in connection.execute(_grades(its_id))
+            (name, CellMarks(earned, possible, needs_marking, by_hand is not None))
+            for name, earned, possible, needs_marking, by_hand in connection.execute(_grades(its_id))
         )
         comments = _ByCell((name, text or "") for name, text in connection.execute(_comments(its_id)))
-    return NotebookMarks(score, most, penalty or 0, cells, comments)
+    return NotebookMarks(score, max_score, penalty or 0, cells, comments)
 
 
 def _totals(student: str, assignment: str, notebook: str) -> Select[Any]:

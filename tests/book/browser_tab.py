@@ -12,7 +12,7 @@ LAID_OUT = "!document.documentElement.classList.contains('from-top')"
 # Settings that can change on an open page. All other options of new_context are fixed for as long as the page exists.
 USUAL_MEDIA = {"media": "null", "color_scheme": "light", "reduced_motion": "null", "forced_colors": "null"}
 USUAL_SIZE = {"width": 1280, "height": 900}
-QUIET = 0.5  # seconds without a request, after which a page has loaded
+QUIET = 0.5  # a page counts as loaded after this many seconds without a request
 # Delete what a page of the book has stored in the browser, and stop it from storing more while it is being left.
 FORGET = """async () => {
     for (const one of [localStorage, sessionStorage]) one.clear();
@@ -94,8 +94,8 @@ class Traffic:
     def wait_until_idle(self, page):
         """Wait until there has been no request for half a second.
 
-        Playwright's "networkidle" should do the same, but on a busy machine it may never come, and Playwright does not
-        say which request it waits for.
+        Playwright's "networkidle" should do the same, but on a busy machine it may never be reached, and Playwright
+        does not say which request it waits for.
 
         Raises:
             TimeoutError: some requests have not ended after five minutes.

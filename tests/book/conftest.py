@@ -9,7 +9,7 @@ from pages import HTML
 from playwright.sync_api import expect
 from served import served
 
-expect.set_options(timeout=300_000)  # a busy machine takes its time
+expect.set_options(timeout=300_000)  # on a busy machine, the default of five seconds is too short
 
 
 @pytest.fixture(scope="session")

@@ -59,7 +59,7 @@ class Compressing(http.server.SimpleHTTPRequestHandler):
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """A server for a busy machine, on which more than five connections may wait until they are accepted."""
+    """A server that lets 128 connections wait to be accepted, because on a busy machine the usual five are too few."""
 
     request_queue_size = 128
 

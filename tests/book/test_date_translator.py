@@ -65,9 +65,9 @@ def at(browser, site):
 
 @pytest.fixture(scope="module")
 def kept(browser, site):
-    """The translator, loaded once for the tests that leave it as they found it, and what was on its page before.
+    """The translator, loaded once for the tests that leave it as they found it, and three values read before that.
 
-    The latter is the addresses that had been fetched, the size named on the button, and the rows of the chapter's table
+    They are the addresses that had been fetched, the size named on the button, and the rows of the chapter's table
     of translations.
     """
     with tab(browser, site, CHAPTER, cached=False) as (page, wrong, loads):
@@ -265,7 +265,7 @@ def test_it_moves_only_for_those_who_want_motion(at):
     assert len(dates.written()) < 10
 
 
-def test_there_are_no_barriers_at_400_percent_in_the_dark_or_in_forced_colours(at, site):
+def test_axe_finds_no_violations_at_400_percent_zoom_in_dark_mode_or_in_forced_colours(at, site):
     dates = at(site + CHAPTER, viewport=ENLARGED)
     dates.page.evaluate(AXE)
     dates.load()

@@ -382,7 +382,7 @@ def test_a_link_shows_what_was_on_the_screen_whatever_else_it_says(at, site):
     assert not decoder.wrong
 
 
-def test_there_are_no_barriers_at_400_percent_in_the_dark_or_in_forced_colours(at, site):
+def test_axe_finds_no_violations_at_400_percent_zoom_in_dark_mode_or_in_forced_colours(at, site):
     decoder = at(site + CHAPTER, viewport=ENLARGED)
     decoder.page.evaluate(AXE)
     assert decoder.element.get_by_text("which may cost money on mobile data").is_visible()

@@ -195,7 +195,7 @@ def visiting(browser, site, python):
 
 @contextmanager
 def python_withheld(context):
-    """Leave all requests for Python unanswered, even those of a page's workers, which routes of the page would miss."""
+    """Leave all requests for Python unanswered, even those of a page's workers, which ``page.route`` would miss."""
 
     def never_answer(_route):
         pass

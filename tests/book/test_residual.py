@@ -85,7 +85,7 @@ def test_a_link_shows_what_was_on_the_screen_whatever_else_it_says(at, site):
     assert not residual.wrong
 
 
-def test_there_are_no_barriers_at_400_percent_in_the_dark_or_in_forced_colours(at, site):
+def test_axe_finds_no_violations_at_400_percent_zoom_in_dark_mode_or_in_forced_colours(at, site):
     residual = at(site + CHAPTER, viewport=ENLARGED)
     residual.page.evaluate(AXE)
     residual.element.scroll_into_view_if_needed()  # content laid out above it may have pushed it out of view

@@ -68,7 +68,7 @@ def browser():
 
 @pytest.fixture(scope="module")
 def new_context(browser):
-    """Open a context with these options of Playwright's in that browser."""
+    """A function that opens a context in the browser, with Playwright's options and a longer timeout."""
     from _tools.chromium import new_context
 
     return functools.partial(new_context, browser)

@@ -26,7 +26,7 @@ from grading.sandbox.limits import Limits
 from grading.sandbox.submission_process import _is_running
 from grading.task import Result, Task
 
-PATIENT = replace(LIMITS, cell=0.5, notebook=30, clock=1000)  # the clock alone ends nothing here
+PATIENT = replace(LIMITS, cell=0.5, notebook=30, clock=1000)  # the limit on elapsed time is never reached
 BUSY = "    end = time.process_time() + {seconds}\n    while time.process_time() < end: pass\n    os._exit(0)\n"
 START = "import os, time\n"
 
