@@ -1,4 +1,4 @@
-"""The barriers that axe-core finds on a page, in light and in dark."""
+"""The violations that axe-core finds on a page, in light and in dark."""
 
 import collections
 from pathlib import Path

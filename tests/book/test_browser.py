@@ -94,7 +94,7 @@ class Visit:
     unhinted: list[str]
     formulas_wrong: list[str]
     unsized: list[str]
-    barriers: dict[str, list[str]]
+    found_by_axe: dict[str, list[str]]
     papers: dict[str, int]
     odd_links: dict[str, list[str]]
     edges: list[tuple[float, float]]
@@ -114,12 +114,12 @@ def look_around(page, wrong, loads) -> Visit:
     formulas_wrong, unsized = page.evaluate(WRONG_FORMULAS), page.evaluate(UNSIZED)
     come_near(page, *LOADED_NEAR)
     page.evaluate(AXE)
-    barriers = {"light, phone": violations(page)}
+    found_by_axe = {"light, phone": violations(page)}
     papers = {"light": brightness(page)}
     odd_links = {"light": page.evaluate(ODD_LINKS)}
     page.set_viewport_size({"width": 1280, "height": 900})
     go_dark(page)
-    barriers["dark, wide"] = violations(page, again=True)
+    found_by_axe["dark, wide"] = violations(page, again=True)
     papers["dark"] = brightness(page)
     odd_links["dark"] = page.evaluate(ODD_LINKS)
     page.set_viewport_size({"width": 360, "height": 900})
@@ -127,7 +127,7 @@ def look_around(page, wrong, loads) -> Visit:
     # This draws all pictures, so it comes last: otherwise, axe would check every line in them.
     unhinted, edges, small_letters, cut, *fields_wrong = cut_off(page, f"[{', '.join(on_phone)}]")
     phone = shift, width, sideways, small_letters, cut, unhinted
-    found = formulas_wrong, unsized, barriers, papers, odd_links, edges, fields_wrong
+    found = formulas_wrong, unsized, found_by_axe, papers, odd_links, edges, fields_wrong
     return Visit(list(wrong), weights, *phone, *found)
 
 
@@ -190,10 +190,10 @@ def test_a_planted_jump_is_found(opened):
     assert page.evaluate(SHIFTED) > MOST_SHIFT
 
 
-def test_a_page_has_no_barriers_in_light_and_in_dark(visit):
+def test_axe_finds_no_violations_in_light_and_in_dark(visit):
     assert visit.papers["light"] > 700
     assert visit.papers["dark"] < 100
-    assert visit.barriers == {"light, phone": [], "dark, wide": []}
+    assert visit.found_by_axe == {"light, phone": [], "dark, wide": []}
 
 
 def test_a_link_has_one_colour_wherever_it_is(visit):
@@ -307,7 +307,7 @@ def test_a_tool_that_looks_for_errors_finds_a_planted_one(opened):
     assert any(one.startswith("foreign") for one in wrong)
 
 
-def test_a_planted_barrier_is_found_in_the_scheme_that_it_stands_in(opened):
+def test_a_planted_violation_is_found_in_the_scheme_that_it_stands_in(opened):
     page, _ = opened("book/changelog.html")
     page.add_style_tag(content="html[data-theme=dark] .bd-article p { color: #333 }")
     page.add_style_tag(content=".bd-article img { width: auto; height: auto }")
