@@ -101,10 +101,10 @@ class Traffic:
             TimeoutError: some requests have not ended after five minutes.
         """
         give_up = time.monotonic() + 300
-        while self._running or (rest := self._changed + QUIET - time.monotonic()) > 0:
+        while (rest := 0.05 if self._running else self._changed + QUIET - time.monotonic()) > 0:
             if time.monotonic() > give_up:
                 raise TimeoutError(f"not answered after five minutes: {sorted(one.url for one in self._running)}")
-            page.wait_for_timeout(50 if self._running else 1000 * rest)
+            page.wait_for_timeout(1000 * rest)
 
 
 @contextlib.contextmanager

@@ -358,18 +358,19 @@ def test_text_stands_out(scheme):
 def test_in_a_browser_it_fits_a_phone_and_nothing_goes_wrong(page, new_context, tmp_path, scheme):
     page(evil_class()[0] + many(), SimilarityReport(60, (("x" * 200, "y"),), (PAIR, evil_class()[1].pairs[0])))
     wrong = []
-    context = new_context(viewport={"width": 360, "height": 800}, color_scheme=scheme)
-    tab = context.new_page()
-    tab.on("console", lambda message: wrong.append(message.text))
-    tab.on("pageerror", lambda error: wrong.append(str(error)))
-    tab.on("request", lambda request: wrong.append(request.url) if not request.url.endswith("/grades.html") else None)
-    tab.goto((tmp_path / "reports" / "grades.html").as_uri())
-    tab.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
-    assert tab.evaluate("document.documentElement.scrollWidth") <= 360
-    background = tab.evaluate("getComputedStyle(document.body).backgroundColor")
-    assert background == ("rgb(255, 255, 255)" if scheme == "light" else "rgb(20, 24, 29)")
-    assert not wrong
-    context.close()
+    with new_context(viewport={"width": 360, "height": 800}, color_scheme=scheme) as context:
+        tab = context.new_page()
+        tab.on("console", lambda message: wrong.append(message.text))
+        tab.on("pageerror", lambda error: wrong.append(str(error)))
+        tab.on(
+            "request", lambda request: wrong.append(request.url) if not request.url.endswith("/grades.html") else None
+        )
+        tab.goto((tmp_path / "reports" / "grades.html").as_uri())
+        tab.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+        assert tab.evaluate("document.documentElement.scrollWidth") <= 360
+        background = tab.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert background == ("rgb(255, 255, 255)" if scheme == "light" else "rgb(20, 24, 29)")
+        assert not wrong
 
 
 # ---- what the page is made from
